@@ -59,11 +59,11 @@ if TYPE_CHECKING:
     from hoodie_ds.inspection.verify import Verification
     from hoodie_ds.reader.scanner import Scanner
     from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
-    from hoodie_ds.services.boundary import ServiceFailure
-    from hoodie_ds.services.losses import Loss, Undoing
+    from hoodie_ds.services.failures import ServiceFailure
     from hoodie_ds.services.orphans import Orphans
     from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
     from hoodie_ds.services.savepoint import Savepoint
+    from hoodie_ds.services.undoing import Loss, Undoing
     from hoodie_ds.services.upgrade.version_change import VersionChange
     from hoodie_ds.sink.bucket_rescale import BucketRescale
     from hoodie_ds.sink.messages import WriteResult
@@ -163,14 +163,14 @@ _MODULES = {
     "Inspector": "hoodie_ds.inspection.inspector",
     "Instant": "hoodie_ds.timeline.instant",
     "Listing": "hoodie_ds.inspection.listing",
-    "Loss": "hoodie_ds.services.losses",
+    "Loss": "hoodie_ds.services.undoing",
     "MergeHook": "hoodie_ds.record.merge.merge_hook",
     "Merged": "hoodie_ds.record.merge.merge_hook",
     "Orphans": "hoodie_ds.services.orphans",
     "Savepoint": "hoodie_ds.services.savepoint",
     "Scanner": "hoodie_ds.reader.scanner",
     "Service": "hoodie_ds.config.service_switches",
-    "ServiceFailure": "hoodie_ds.services.boundary",
+    "ServiceFailure": "hoodie_ds.services.failures",
     "ServiceResult": "hoodie_ds.services.results",
     "ServicesResult": "hoodie_ds.datasource.services_job",
     "TableDiff": "hoodie_ds.inspection.changes",
@@ -179,7 +179,7 @@ _MODULES = {
     "TableProperties": "hoodie_ds.config.properties.table_properties",
     "TableSync": "hoodie_ds.sync.results",
     "Timeline": "hoodie_ds.timeline.timeline",
-    "Undoing": "hoodie_ds.services.losses",
+    "Undoing": "hoodie_ds.services.undoing",
     "Verification": "hoodie_ds.inspection.verify",
     "VersionChange": "hoodie_ds.services.upgrade.version_change",
     "Work": "hoodie_ds.services.results",

@@ -69,7 +69,7 @@ def _check_as_told(told: object, now: object) -> None:
 
 def _taken(would: object) -> object:
     """What a step takes off a table or keeps for good; None where that is for the step to find."""
-    from hoodie_ds.services.losses import Undoing
+    from hoodie_ds.services.undoing import Undoing
 
     if isinstance(would, Undoing):
         return [loss.time for loss in would.losses]
@@ -101,9 +101,9 @@ def working() -> Iterator[Progress]:
 
 def _parts(would: object) -> Iterator[str]:
     """Tell what a step is about, one by one, and how many more there are."""
-    from hoodie_ds.services.losses import Undoing
     from hoodie_ds.services.orphans import Orphans
     from hoodie_ds.services.results import ServiceResult
+    from hoodie_ds.services.undoing import Undoing
     from hoodie_ds.services.upgrade.version_change import VersionChange
     from hoodie_ds.sync.results import CatalogSync
 

@@ -19,10 +19,10 @@ from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.services.archiving import archive
-from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.failures import ServiceFailure, attempted
 from hoodie_ds.services.planned_service import ROUNDS
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan

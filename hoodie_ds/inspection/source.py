@@ -14,7 +14,7 @@ from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.choice import keys_are_global
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.time_travel import travel
-from hoodie_ds.services.past import check_files_are_kept, timeline_at
+from hoodie_ds.services.earlier_state import check_files_are_kept, timeline_at
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.metadata_table import record_index
 

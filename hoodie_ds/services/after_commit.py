@@ -1,28 +1,34 @@
-"""What follows the commit of a batch: the table services that are due, one after the other.
+"""Table services after the commit of a batch, and followers after a service called by hand.
 
-What is due is decided by the timeline that the commit has in hand: where nothing is, nothing is
-listed and nothing read but commits that this process knows already. The batch is in the table by
-then, so nothing that goes wrong here is its failure.
+The timeline of the commit decides what is due. If nothing is, nothing is listed, and only commits
+are read that this process knows already. The batch is in the table by then, so no failure of a
+service is its failure.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
+from hoodie_ds.errors import HoodieError
 from hoodie_ds.services.archiving import archive_if_due
-from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.cleaning import clean_if_due
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.table.table import Table
+from hoodie_ds.services.failures import ServiceFailure, attempted
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
+
+T = TypeVar("T")
+
+_log = logging.getLogger("hoodie_ds")
 
 _DELETED_AFTER_A_BATCH: Final = 1000
 _ARCHIVED_AFTER_A_BATCH: Final = 100
@@ -30,23 +36,11 @@ _ARCHIVED_AFTER_A_BATCH: Final = 100
 
 @dataclass(frozen=True)
 class AfterCommit:
-    """Where a table stands after the commit of a batch.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how services run.
-    table : Table
-        The table.
-    timeline : Timeline
-        As the batch saw it, with the compaction that it completed and with its commit.
-    is_stream : bool
-        Whether the batch is one of a stream.
-    """
+    """The state of a table after the commit of a batch."""
 
     context: ServiceContext
     table: Table
-    timeline: Timeline
+    timeline: Timeline  # as the batch saw it, with its commit and the compaction that it completed
     is_stream: bool
 
     @property
@@ -56,17 +50,17 @@ class AfterCommit:
 
 
 FollowUp = Callable[[AfterCommit], None]
-"""Does what is due of a service."""
+"""Runs a service if it is due."""
 
 
 def _compact(after: AfterCommit) -> None:
-    """Compact what is due after a batch write; the tasks of a stream have done it before."""
+    """Compact after a batch write, if due; the tasks of a stream compact before the commit."""
     if after.is_merge_on_read and not after.is_stream:
         Compactor(after.context).compact(only_if_due=True)
 
 
 def _plan_compaction(after: AfterCommit) -> None:
-    """Plan a compaction, if one is due and the last one is done."""
+    """Plan a compaction, if one is due and none is pending."""
     if not after.is_merge_on_read or after.timeline.pending_compactions:
         return
     utc = after.table.properties.timeline_in_utc
@@ -76,12 +70,12 @@ def _plan_compaction(after: AfterCommit) -> None:
 
 
 def _clean(after: AfterCommit) -> None:
-    """Delete old files, if there may be any: so many of them that the next batch can wait."""
+    """Finish pending cleans and execute a plan: the draft, if its timeline is still the same."""
     clean_if_due(after.context, after.table, after.timeline, most=_DELETED_AFTER_A_BATCH)
 
 
 def _archive(after: AfterCommit) -> None:
-    """Archive old instants, if there are too many: so many that the next batch can wait."""
+    """Archive the oldest instants, if due; at most so many that the next batch is not held up."""
     archive_if_due(after.context, after.timeline, most=_ARCHIVED_AFTER_A_BATCH)
 
 
@@ -91,7 +85,7 @@ SERVICES: Final[dict[Service, FollowUp]] = {
     Service.CLEAN: _clean,
     Service.ARCHIVE: _archive,
 }
-"""What does each service, if it is due."""
+"""Runs each service if it is due."""
 
 
 def follow_up(
@@ -99,21 +93,9 @@ def follow_up(
     wanted: Collection[Service],
     services: Mapping[Service, FollowUp] = SERVICES,
 ) -> tuple[ServiceFailure, ...]:
-    """Do what is due after a commit, and bring up to date what follows the table.
+    """Run the wanted services that are due after a commit, then update the table's followers.
 
-    Parameters
-    ----------
-    after : AfterCommit
-        Where the table stands.
-    wanted : collection of Service
-        What the batch brings along.
-    services : mapping of Service to callable
-        What does each of them.
-
-    Returns
-    -------
-    tuple of ServiceFailure
-        What went wrong.
+    Returns the failures; none of them fails the batch.
     """
     root, instant = after.table.storage.root, after.timeline.latest_time or ""
     work = {service: partial(services[service], after) for service in services.keys() & wanted}
@@ -123,3 +105,27 @@ def follow_up(
         attempted(service, root, instant, work[service]) for service in Service if service in work
     )
     return tuple(failure for failure in tried if failure is not None)
+
+
+def followed(context: ServiceContext, work: Callable[[], T]) -> T:
+    """Run a service called by hand, then update the followers that name the table's files.
+
+    The service has done its work by then: a follower that fails is logged, and caught up by the
+    next write or service. A clean needs none of this, as it updates them itself, first.
+    """
+    done = work()
+    if not context.is_dry:
+        _follow(context)
+    return done
+
+
+def _follow(context: ServiceContext) -> None:
+    root = context.storage.root
+    try:
+        table = open_table(context.storage)
+    except HoodieError as error:
+        _log.warning("%s: what follows the table waits for the next write: %s", root, error)
+        return
+    for follower in context.followers(table):
+        if follower.names_files:
+            attempted(follower.service, root, "", partial(follower.after, table))

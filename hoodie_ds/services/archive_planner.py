@@ -1,9 +1,9 @@
-"""Which instants leave the active timeline: the oldest ones, where nothing asks for them any more.
+"""Which instants are archived: the oldest ones that nothing needs on the active timeline.
 
 The rules are those of Hudi's ``TimelineArchiverV1`` and ``TimelineArchiverV2``. A time before the
-active timeline counts as committed, so whatever is not settled about an instant keeps it there, and
-all later ones. In layout 2 cleans and rollbacks go with the commits after them; rollbacks that are
-too many by themselves, of writes that failed one after another, go here in both layouts.
+active timeline counts as committed, so an instant that is not settled stays there, with all later
+ones. In layout 2 cleans and rollbacks are archived with the commits after them; too many rollbacks
+alone, of writes that failed one after another, are archived in both layouts.
 """
 
 from __future__ import annotations
@@ -28,39 +28,18 @@ from hoodie_ds.transaction.guarding import guarding_commits
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlan:
-    """What leaves the active timeline.
-
-    Parameters
-    ----------
-    instants : tuple of Instant
-        Completed instants, by time; all their files go.
-    """
+    """The completed instants to archive, by time, with all their files."""
 
     instants: tuple[Instant, ...] = ()
 
 
 def is_archiving_due(timeline: Timeline, options: ArchivingOptions) -> bool:
-    """Whether there are too many instants of a kind, without a look at the storage."""
+    """Whether there are too many instants of a kind, without reading the storage."""
     return any(len(found) > options.max_commits for found in _countable(timeline))
 
 
 def plan_archive(storage: Storage, timeline: Timeline, options: ArchivingOptions) -> ArchivePlan:
-    """Return what is to be archived.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        With all that was decided.
-    options : ArchivingOptions
-        How many commits, cleans and rollbacks stay.
-
-    Raises
-    ------
-    CorruptFileError
-        A commit or clean that has to be looked at is damaged.
-    """
+    """Choose the instants to archive; the timeline must show all decisions."""
     if not is_archiving_due(timeline, options):
         return ArchivePlan()
     commits, *others = (_oldest(found, options) for found in _countable(timeline))
@@ -73,7 +52,7 @@ def plan_archive(storage: Storage, timeline: Timeline, options: ArchivingOptions
 
 
 def _countable(timeline: Timeline) -> list[tuple[Instant, ...]]:
-    """Commits, then others of which each kind is counted on its own."""
+    """Commits first, then the other kinds, each of which is counted separately."""
     kinds = [Action.CLEAN, Action.ROLLBACK] if timeline.layout == V1.version else [Action.ROLLBACK]
     return [tuple(timeline.commits), *(_completed(timeline, kind) for kind in kinds)]
 
@@ -83,13 +62,13 @@ def _completed(timeline: Timeline, kind: Action) -> tuple[Instant, ...]:
 
 
 def _oldest(found: tuple[Instant, ...], options: ArchivingOptions) -> tuple[Instant, ...]:
-    """Those that are too many."""
+    """The instants beyond the limit."""
     too_many = len(found) > options.max_commits
     return found[: len(found) - options.min_commits] if too_many else ()
 
 
 def _before(timeline: Timeline, commits: Sequence[Instant]) -> tuple[Instant, ...]:
-    """Cleans and rollbacks that go with commits in layout 2: those before the newest of these.
+    """Cleans and rollbacks before the newest archived commit, which go with it in layout 2.
 
     The newest clean stays, unlike in Hudi: it says which files are gone.
     """
@@ -103,12 +82,12 @@ def _before(timeline: Timeline, commits: Sequence[Instant]) -> tuple[Instant, ..
 def _commits(
     storage: Storage, timeline: Timeline, options: ArchivingOptions, candidates: tuple[Instant, ...]
 ) -> list[Instant]:
-    """The commits among those that are too many which nothing keeps."""
+    """The commits among the candidates that nothing keeps."""
     ends = [padded(time) for time in _kept_times(storage, timeline)]
     savepoints = {savepoint.time for savepoint in timeline.savepoints}
     if savepoints and not options.beyond_savepoint:
         ends.append(padded(timeline.savepoints[0].time))
-    elif savepoints:  # those of savepoints stay, and as many others are left as before
+    elif savepoints:  # commits with savepoints stay, and as many others as without them
         others = (i for i in timeline.commits if i.time not in savepoints)
         candidates = tuple(i for i, _ in zip(others, candidates, strict=False))
     end = min(ends, default="")
@@ -120,12 +99,12 @@ def _kept_times(storage: Storage, timeline: Timeline) -> Iterator[str]:
     """Times of instants that stay, and with them all later ones."""
     if timeline.pending:
         first = timeline.pending[0].time
-        # As in Hudi the commit before it stays too: the instant goes by what it has seen.
+        # As in Hudi the commit before it stays too: the instant is based on that commit.
         older = (i for i in timeline.commits_backwards() if padded(i.time) < padded(first))
         yield next((i.time for i in older), first)
     newest = newest_decision(storage)
     if newest is not None:
-        if newest.instant.action is not Action.SAVEPOINT:  # which has the time of an old commit
+        if newest.instant.action is not Action.SAVEPOINT:  # its time is that of an old commit
             yield newest.instant.time
         found = guarding_commits(storage, timeline)
         if any(PENDING_KEY in commit.extra for _, commit in found):
@@ -133,21 +112,9 @@ def _kept_times(storage: Storage, timeline: Timeline) -> Iterator[str]:
 
 
 def hidden_files(storage: Storage, instant: Instant) -> Iterator[str]:
-    """Yield the paths of files that lie in file groups which a completed commit has replaced.
+    """Yield the paths of files that still exist in file groups which a completed commit replaced.
 
-    They would be seen again if the commit were archived.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    instant : Instant
-        The commit.
-
-    Raises
-    ------
-    CorruptFileError
-        The commit is damaged.
+    Readers would see them again if the commit were archived.
     """
     for partition, ids in file_changes(storage, instant).replaced.items():
         for status in storage.list(partition):
@@ -158,9 +125,9 @@ def hidden_files(storage: Storage, instant: Instant) -> Iterator[str]:
 
 
 def _hides(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
-    """Whether file groups that a commit has replaced would be seen again without it.
+    """Whether file groups that a commit replaced would be visible again without it.
 
-    As in Hudi a clean has to have gone past it; and their files have to be gone.
+    As in Hudi a clean must have passed the commit; in addition, their files must be gone.
     """
     if instant.action is not Action.REPLACE_COMMIT:
         return False
@@ -174,9 +141,9 @@ def _hides(storage: Storage, timeline: Timeline, instant: Instant) -> bool:
 
 
 def _cleaned_up_to(storage: Storage, timeline: Timeline) -> str:
-    """Time before which no replaced file groups are left, says the last clean; empty without one.
+    """Time before which the last clean left no replaced file groups; empty without a clean.
 
-    One that goes by versions takes all that were replaced before it.
+    A clean by versions deletes all that were replaced before it.
     """
     last = last_clean(storage, timeline)
     cleans = [i.time for i in timeline.completed if i.action is Action.CLEAN]

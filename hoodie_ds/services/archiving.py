@@ -1,10 +1,10 @@
-"""Archiving: the oldest instants leave the active timeline, once the archive has them.
+"""Archiving: the oldest instants move from the active timeline to the archive.
 
-Readers and writers list the active timeline, so it has to stay short. Every step can be done again,
-by another process too: entries that come twice count once, and a file is deleted twice. What leaves
-goes in an order in which no moment looks wrong: of each instant the requested and inflight files
-before the completed one, or it would look unfinished; and the oldest instant first, or those
-before the hole would make it look as if it had never been.
+Readers and writers list the active timeline, so it must stay short. Every step can be repeated, by
+another process too: duplicate entries count once, and deleting a file twice is no error. The order
+of deletion keeps the timeline correct at every moment: of each instant the requested and inflight
+files before the completed one, or it would look unfinished; and the oldest instant first, or an
+instant after older ones that remain would look as if it had never been.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.services.archive_planner import hidden_files, is_archiving_due, plan_archive
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.past import table_archive
+from hoodie_ds.services.earlier_state import table_archive
 from hoodie_ds.services.results import ServiceResult, Work, counted, tell
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.table import Table, check_unchanged
@@ -36,7 +36,7 @@ from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over
 
 _AT_ONCE: Final = 200
-"""Instants of one file of the archive: what they say is held in memory."""
+"""Instants of one file of the archive: their contents are held in memory."""
 
 
 def archive(
@@ -44,33 +44,14 @@ def archive(
 ) -> ServiceResult[Instant]:
     """Archive the oldest instants, if there are too many.
 
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how; its options say how many instants stay.
-    dry : bool
-        Whether to change nothing, and only say what would be archived.
-    most : int, optional
-        How many instants are archived now, the oldest ones; whoever archives next goes on.
-
-    Returns
-    -------
-    ServiceResult of Instant
-        The instants that were archived, or would be, and the files of theirs that have left.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending.
-    CorruptFileError
-        A file of the timeline is damaged: it cannot be archived.
-    LockTimeoutError
-        Others held the table's lock all the time.
+    A call archives at most `most` instants, and a later one continues; a dry call only lists them.
+    Raises `TimelineError` while a restore is pending, and `CorruptFileError` for a damaged file of
+    the timeline, which cannot be archived.
     """
     started_ms, table = context.clock.now_ms(), context.open_table()
     if dry:
         instants = plan_archive(
-            table.storage, context.look(table), context.options.archiving
+            table.storage, context.current_timeline(table), context.options.archiving
         ).instants
         work = _leaving(_files(table, instants)) if instants else Work()
     else:
@@ -103,44 +84,16 @@ def _archive_oldest(
 
 
 def archive_if_due(context: ServiceContext, timeline: Timeline, most: int | None = None) -> None:
-    """Archive after a commit, if its timeline has become too long.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    timeline : Timeline
-        With the commit.
-    most : int, optional
-        See `archive`.
-
-    Raises
-    ------
-    HoodieError
-        As `archive`.
-    """
+    """Archive after a commit, if its timeline has become too long."""
     if is_archiving_due(timeline, context.options.archiving):
         archive(context, most=most)
 
 
 def left_behind(table: Table, timeline: Timeline, time: str) -> Instant | None:
-    """Return the commit of a time if commits after it are archived; None otherwise.
+    """Return the commit at a savepoint's time if later commits are archived; None otherwise.
 
-    Without its savepoint it would begin the timeline, and what is missing after it would not count.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        With all that was decided.
-    time : str
-        Instant time of a savepoint.
-
-    Raises
-    ------
-    CorruptFileError
-        The archive cannot be read.
+    Without its savepoint this commit would start the timeline, and files of archived commits after
+    it would no longer be visible.
     """
     commit = timeline.commit_at(time)
     newest = table_archive(table).newest_write() if commit is not None else ""
@@ -156,26 +109,9 @@ def archive_left_behind(
 ) -> None:
     """Archive a commit that is `left_behind`, under the table's lock.
 
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        The table.
-    timeline : Timeline
-        With all that was decided.
-    time : str
-        Instant time of its savepoint.
-    found : mapping of str to frozenset of str
-        From `left_over`, taken before the timeline was loaded.
-
-    Raises
-    ------
-    TimelineError
-        Files of file groups that it has replaced still lie there and would be seen again, or a task
-        of its is at work.
-    CorruptFileError
-        The commit is damaged, or the archive cannot be read.
+    `found` is the result of `left_over`, taken before the timeline was loaded. Raises
+    `TimelineError` if files of file groups that the commit replaced still exist and would be
+    visible again, or if a task is writing under it.
     """
     commit, storage = left_behind(table, timeline, time), table.storage
     if commit is None:
@@ -197,7 +133,7 @@ def archive_left_behind(
 
 
 def _kept_by(storage: Storage, timeline: Timeline, path: str) -> str:
-    """What is to be done for a clean to take a file."""
+    """Say what lets a clean delete a file."""
     kept = (i for i in timeline.savepoints if i.state is State.COMPLETED)
     for savepoint in kept:
         if path in file_changes(storage, savepoint).kept:
@@ -211,7 +147,7 @@ def _settle(
     instants: tuple[Instant, ...],
     found: Mapping[str, frozenset[str]],
 ) -> tuple[Instant, ...]:
-    """Delete what would count once instants are archived; returns those that may be."""
+    """Delete what would count once instants are archived; return those that may be archived."""
     ready = _without_busy(table, timeline, instants, found)
     delete_late(table, timeline, _start_after(timeline, ready))
     return ready
@@ -223,9 +159,9 @@ def _without_busy(
     instants: tuple[Instant, ...],
     found: Mapping[str, frozenset[str]],
 ) -> tuple[Instant, ...]:
-    """Delete what late tasks of the instants have left, which would count once they are archived.
+    """Delete what late tasks of the instants left, which would count once they are archived.
 
-    An instant whose folder stays has a task at work; it stays too, with all later ones.
+    An instant whose temporary folder stays has a running task; it stays too, with all later ones.
     """
     times = {instant.time for instant in instants}
     left = {time: paths for time, paths in found.items() if time in times}
@@ -238,7 +174,7 @@ def _without_busy(
 
 
 def _start_after(timeline: Timeline, instants: Iterable[Instant]) -> str:
-    """Time of the commit that begins the timeline once instants are archived."""
+    """Time of the commit that starts the timeline once instants are archived."""
     gone = {instant.time for instant in instants}
     gone |= {savepoint.time for savepoint in timeline.savepoints}
     staying = (instant.time for instant in timeline.commits if instant.time not in gone)
@@ -250,15 +186,15 @@ def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...
     archive = table_archive(table, context.options.archiving)
     files = _files(table, instants)
     contents = [_contents(table, files[instant.time]) for instant in instants]
-    # Before their plans are gone: what late tasks of such instants bring must never count.
+    # Before their plans are gone: files of late tasks of such instants must never count.
     undoing = (Action.ROLLBACK, Action.RESTORE)
     remember_undone(storage, (i for i in instants if i.action in undoing))
     settled = archive.put(contents)
     steps = [step for instant in instants for step in files[instant.time]]
-    # What is inflight was requested, so requests go last of the two.
+    # An inflight instant was requested, so the requested file is deleted after the inflight one.
     for state in (State.INFLIGHT, State.REQUESTED):
         storage.delete_many([instant_path(step) for step in steps if step.state is state])
-    for step in steps:  # one by one: many at once go in any order
+    for step in steps:  # one by one: a bulk deletion has no order
         if step.state is State.COMPLETED:
             storage.delete(instant_path(step))
     archive.tidy(settled)
@@ -287,7 +223,7 @@ def _files(table: Table, instants: Iterable[Instant]) -> dict[str, dict[Instant,
 
 
 def _contents(table: Table, files: Mapping[Instant, FileStatus]) -> list[ActiveFile]:
-    """What the files of an instant say."""
+    """The contents of an instant's files."""
     utc, found = table.properties.timeline_in_utc, []
     for step, status in files.items():
         with suppress(NotFoundError):  # another archiver has it

@@ -1,9 +1,8 @@
-"""What a clean is to delete (Hudi's ``CleanPlanner``).
+"""Which files a clean deletes (Hudi's ``CleanPlanner``).
 
 A version of a file group is superseded once there is a newer one. It stays as long as somebody may
-look at the table as it was then: readers and writers within the retention, savepoints, and whoever
-has an instant pending. Each of those is a moment, and at each moment the newest version before it
-is the one that is seen.
+read the table as of then: readers and writers within the retention, savepoints, and writers of
+pending instants. Each of those reads at one time, and sees the newest version before it.
 
 Only partitions are listed in which something was superseded since the last clean.
 """
@@ -34,7 +33,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 _LISTED_AT_ONCE: Final = 8
 _LOOKED_AT: Final = 8
-"""Commits by which a stream knows whether a plan may find anything."""
+"""Commits that are read to decide whether a plan may find anything."""
 _HOUR_MS: Final = 3_600_000
 _NEVER: Final = "9" * 18
 """Later than every instant time."""
@@ -43,30 +42,10 @@ _NEVER: Final = "9" * 18
 def plan_clean(
     table: Table, timeline: Timeline, options: CleaningOptions, now_ms: int
 ) -> CleanerPlan | None:
-    """Choose the files that a clean deletes.
+    """Choose the files that a clean deletes; None if there are none.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    options : CleaningOptions
-        What is to stay.
-    now_ms : int
-        Milliseconds since the Unix epoch.
-
-    Returns
-    -------
-    CleanerPlan or None
-        None if there is nothing to delete.
-
-    Raises
-    ------
-    CorruptFileError
-        A savepoint, or what an earlier clean said, cannot be read.
-    TimelineError
-        A commit was archived since the timeline was loaded.
+    Raises `CorruptFileError` if a savepoint or an earlier clean cannot be read, and `TimelineError`
+    if a commit was archived since the timeline was loaded.
     """
     newest = next(timeline.commits_backwards(), None)
     by_versions = options.policy is CleaningPolicy.KEEP_LATEST_FILE_VERSIONS
@@ -86,26 +65,10 @@ def plan_clean(
 def earliest_to_retain(
     timeline: Timeline, options: CleaningOptions, now_ms: int, utc: bool
 ) -> Instant | None:
-    """Return the oldest commit whose view of the table is to stay whole.
+    """Return the oldest commit whose view of the table must stay readable; None for all of them.
 
-    It is never later than the last commit before an instant that is pending: whoever has opened
-    that may look at the table as it was then (Hudi's ``CleanerUtils.getEarliestCommitToRetain``).
-
-    Parameters
-    ----------
-    timeline : Timeline
-        As it is now.
-    options : CleaningOptions
-        Commits or hours are counted.
-    now_ms : int
-        Milliseconds since the Unix epoch.
-    utc : bool
-        Whether instant times are in UTC.
-
-    Returns
-    -------
-    Instant or None
-        None if every commit is to be retained.
+    It is never later than the last commit before a pending write, whose writer may read the table
+    as of then (Hudi's ``CleanerUtils.getEarliestCommitToRetain``).
     """
     if options.policy is CleaningPolicy.KEEP_LATEST_BY_HOURS:
         start = format_time(now_ms - options.hours * _HOUR_MS, utc)
@@ -122,15 +85,7 @@ def earliest_to_retain(
 
 
 def commits_since_last(storage: Storage, timeline: Timeline) -> int:
-    """Count the commits since the last clean, by which Hudi says whether the next one is due.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        As it is now.
-    """
+    """Count the commits since the last clean, by which Hudi decides whether the next one is due."""
     last = last_clean(storage, timeline)
     start = padded(last.last_completed) if last and last.last_completed else ""
     later = takewhile(lambda i: padded(i.time) > start, timeline.commits_backwards())
@@ -142,21 +97,8 @@ def may_find_something(
 ) -> bool:
     """Whether one of the last commits that need not be retained has superseded anything.
 
-    A look at a few commits, however large the table is: one to which rows are only added is never
-    planned for. What is passed over here is found once anything is superseded again.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        As it is now.
-    options : CleaningOptions
-        What is to stay.
-    now_ms : int
-        Milliseconds since the Unix epoch.
-    utc : bool
-        Whether instant times are in UTC.
+    Reads a few commits, however large the table is: a table to which rows are only added is never
+    planned for. What is missed here is found once anything is superseded again.
     """
     limit = _NEVER
     if options.policy is not CleaningPolicy.KEEP_LATEST_FILE_VERSIONS:
@@ -164,17 +106,11 @@ def may_find_something(
         limit = "" if earliest is None else padded(earliest.time)
     older = (i for i in timeline.commits_backwards() if padded(i.time) < limit)
     partitions = (set(_superseding(storage, commit)) for commit in islice(older, _LOOKED_AT))
-    return any(partitions)  # that of a table without partitions is the empty text
+    return any(partitions)  # the partition of an unpartitioned table is the empty string
 
 
 def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:
-    """Return what the newest completed clean says; None if there is none, or it says nothing.
-
-    Raises
-    ------
-    CorruptFileError
-        It cannot be read.
-    """
+    """Return the metadata of the newest completed clean; None if there is none, or it is empty."""
     cleans = [i for i in timeline.deletions if i.action is Action.CLEAN]
     if not cleans:
         return None
@@ -184,7 +120,7 @@ def last_clean(storage: Storage, timeline: Timeline) -> CleanMetadata | None:
 
 
 def _superseding(storage: Storage, instant: Instant) -> Iterator[str]:
-    """Partitions in which a commit began new versions of file groups, or replaced them."""
+    """Partitions in which a commit added new versions of file groups, or replaced them."""
     changes = file_changes(storage, instant)
     yield from changes.replaced
     for stat in changes.added.values():
@@ -203,24 +139,12 @@ def _pending_times(timeline: Timeline) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Planner:
-    """One plan in the making.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        As it is now.
-    earliest : Instant or None
-        From `earliest_to_retain`; None where versions are counted.
-    versions : int
-        How many of the newest versions of each file group stay in any case.
-    """
+    """Computes one plan."""
 
     storage: Storage
     timeline: Timeline
-    earliest: Instant | None
-    versions: int
+    earliest: Instant | None  # from `earliest_to_retain`; None where versions are counted
+    versions: int  # newest versions of each file group that always stay
 
     def files(self) -> dict[str, tuple[str, ...]]:
         """Names of the files to delete, by partition path."""
@@ -238,14 +162,14 @@ class _Planner:
         return {partition: names for partition, names in found.items() if names}
 
     def sizes_of(self, files: Mapping[str, Iterable[str]]) -> dict[str, int]:
-        """Sizes of files that `files` has returned, by path."""
+        """Sizes of files that `files` returned, by path."""
         named = ((partition, name) for partition, names in files.items() for name in names)
         paths = (in_partition(partition, name) for partition, name in named)
         return {path: self._sizes[path] for path in paths}
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Sizes of the files that were looked at, by path."""
+        """Sizes of the files that were listed, by path."""
         return {}
 
     @cached_property
@@ -264,8 +188,8 @@ class _Planner:
 
     @cached_property
     def _moments(self) -> tuple[str, ...]:
-        """At each of them somebody may look at the table: at the newest versions before it."""
-        after = (f"{padded(time)}0" for time in self.savepoints)  # with what was written then
+        """Times at which somebody may read the table: the newest versions before each are kept."""
+        after = (f"{padded(time)}0" for time in self.savepoints)  # including that commit
         limit = () if self.earliest is None else (self._limit,)
         return (*limit, *_pending_times(self.timeline), *after)
 
@@ -295,7 +219,7 @@ class _Planner:
         return sorted({partition for i in commits for partition in _superseding(self.storage, i)})
 
     def _superseded(self, partition: str, files: Iterable[FileStatus]) -> tuple[str, ...]:
-        """Names of the files of a partition that are to go."""
+        """Names of the files of a partition to delete."""
         groups: dict[str, list[_File]] = {}
         for status in files:
             file = _file(status.path.rpartition("/")[2])
@@ -312,7 +236,7 @@ class _Planner:
         return tuple(names)
 
     def _as_merged(self, files: list[_File]) -> list[_File]:
-        """In layout 2 a log file lies on the newest base file begun before it was completed."""
+        """In layout 2 a log file belongs to the newest base file begun before it was completed."""
         newest = max((file.start for file in files if not file.is_log), key=padded, default="")
         return [
             replace(file, start=self._completed(file.start))
@@ -324,7 +248,7 @@ class _Planner:
     def _completed(self, time: str) -> str:
         if self.timeline.layout == V1.version:
             return time
-        # Where nobody knows any more, readers too take it for later than the base file.
+        # If it is not known any more, readers too assume that it is later than the base file.
         return ended(self.storage, self.timeline, time) or _NEVER
 
     def _is_visible(self, file: _File, path: str) -> bool:
@@ -353,16 +277,13 @@ class _Planner:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A data file; `start` is the time at which its version of the file group begins.
-
-    `number` is the version of a log file, and 0 of others.
-    """
+    """A data file; `start` is the time at which its version of the file group begins."""
 
     name: str
     file_id: str
     start: str
     is_log: bool
-    number: int = 0
+    number: int = 0  # the version of a log file
 
 
 def _file(name: str) -> _File | None:
@@ -378,7 +299,7 @@ def _file(name: str) -> _File | None:
 
 
 def _versions(files: Iterable[_File]) -> dict[str, list[str]]:
-    """Names of files by when their version begins, oldest first; in each the base file first.
+    """Names of files by the start of their version, oldest first; the base file comes first.
 
     Log files alone supersede nothing: they belong to the version before, if there is one.
     """

@@ -1,11 +1,11 @@
-"""Cleaning: old versions of file groups are deleted, by a plan that lies on the timeline.
+"""Cleaning: deletes old versions of file groups by a plan on the timeline.
 
-1. Finish the cleans that are pending, whoever planned them.
-2. Schedule the plan: a decision like any other, so that nobody brings it late.
-3. Put the inflight file, delete what the plan names, put the completed file.
+1. Finish pending cleans, of any engine.
+2. Schedule the plan: a decision of the log, so that no process can add it late.
+3. Put the inflight file, delete the files that the plan names, put the completed file.
 
-Every step can be killed and done again, by any process, and by several at a time: a file that is
-gone counts as deleted, and no name of a data file comes again.
+Every step can be interrupted and repeated, by any process, and by several at a time: a missing file
+counts as deleted, and names of data files are never used again.
 """
 
 from __future__ import annotations
@@ -33,30 +33,11 @@ from hoodie_ds.transaction.open_instant import put_step
 def clean(
     context: ServiceContext, *, dry: bool = False, most: int | None = None
 ) -> ServiceResult[Cleaning]:
-    """Delete the files that nobody needs any more.
+    """Delete the files that no reader needs any more.
 
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how; its options say what is to stay.
-    dry : bool
-        Whether to plan alone.
-    most : int, optional
-        How many files of a plan are deleted now; whoever cleans next goes on with it.
-
-    Returns
-    -------
-    ServiceResult of Cleaning
-        What was deleted, or would be; the cleans that others had planned come first.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending.
-    CorruptFileError
-        A plan, a savepoint or what an earlier clean said cannot be read.
-    LockTimeoutError
-        Others held the table's lock all the time.
+    A call deletes at most `most` files of a plan, and a later one continues; a dry call only plans.
+    Pending cleans come first. Raises `TimelineError` while a restore is pending, and
+    `CorruptFileError` if a plan, a savepoint or an earlier clean cannot be read.
     """
     started_ms, table = context.clock.now_ms(), context.open_table()
     done = _would_clean(context, table) if dry else _clean(context, table, most)
@@ -70,23 +51,7 @@ def clean_if_due(
 ) -> None:
     """Delete old files after a commit, if there are any and a clean is due.
 
-    Nothing is claimed, and no partition listed, where there can be nothing.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        The table.
-    timeline : Timeline
-        With the commit.
-    most : int, optional
-        See `clean`.
-
-    Raises
-    ------
-    HoodieError
-        As `clean`.
+    Otherwise no instant time is claimed, and no partition listed.
     """
     if pending_cleans(timeline):
         _clean(context, table, most)
@@ -119,9 +84,9 @@ def _clean(
     most: int | None,
     draft: tuple[Timeline, CleanerPlan] | None = None,
 ) -> list[tuple[Cleaning, Work]]:
-    """Finish what is pending and carry out a plan: the draft, if its timeline is still the same."""
+    """Finish pending cleans and execute a plan: the draft, if its timeline is still the same."""
     for follower in context.followers(table):
-        if follower.names_files:  # it must not name what goes
+        if follower.names_files:  # it must not name files that are deleted
             follower.after(table)
     done = finish_cleans(table, context.clock, most) if draft is None else []
     planned: CleanerPlan | None = None
@@ -137,20 +102,12 @@ def _clean(
         return None if planned is None else planned.to_bytes(table.storage.root)
 
     context.schedule(context.action(table, Action.CLEAN, "CLEAN"), plan)
-    # Also one that another process has planned meanwhile; it is what is due.
+    # Also a plan that another process made meanwhile: it does what is due.
     return done + finish_cleans(table, context.clock, most, planned)
 
 
 def is_clean_due(context: ServiceContext, timeline: Timeline) -> bool:
-    """Whether so many commits were made since the last clean that the next one is due.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    timeline : Timeline
-        As it is now.
-    """
+    """Whether enough commits were made since the last clean for the next one to be due."""
     due = context.options.cleaning.max_commits
     return commits_since_last(context.storage, timeline) >= due
 
@@ -163,30 +120,10 @@ def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
 def finish_cleans(
     table: Table, clock: Clock, most: int | None = None, known: CleanerPlan | None = None
 ) -> list[tuple[Cleaning, Work]]:
-    """Execute the cleans that are pending, also those of other engines.
+    """Execute pending cleans, also of other engines; return each with what it deleted now.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        Measures how long it takes.
-    most : int, optional
-        See `clean`.
-    known : CleanerPlan, optional
-        A plan of this process, which has the sizes of its files.
-
-    Returns
-    -------
-    list of tuple of Cleaning and Work
-        What was executed, and what it has deleted now.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending: files that were superseded may be the newest again.
-    CorruptFileError
-        A plan cannot be read.
+    `known` is a plan of this process, which has the sizes of its files. Raises `TimelineError`
+    while a restore is pending: superseded files may become the newest again.
     """
     timeline, done = table.load_timeline(), []
     for instant in pending_cleans(timeline):
@@ -203,7 +140,7 @@ def _plan(context: ServiceContext, table: Table, timeline: Timeline) -> CleanerP
 
 
 def _shows_same(one: Timeline, other: Timeline) -> bool:
-    """Whether two timelines have the same instants, without a look at each that is settled."""
+    """Whether two timelines have the same instants, without comparing each settled one."""
     return (
         one.settled.digest == other.settled.digest
         and one.recent == other.recent
@@ -226,7 +163,7 @@ def _execute(
     try:
         plan = read_plan(storage, instant)
     except NotFoundError:
-        # Another process completed the clean, and archived it, while this one put the state after.
+        # Another process completed and archived the clean while this one put the inflight file.
         storage.delete(instant_path(instant.at(State.INFLIGHT)))
         return None
     if any(restore.time > instant.time for restore in timeline.restores):
@@ -244,14 +181,14 @@ def _execute(
     now = paths[:most]
     storage.delete_many(now)
     executed = Cleaning(instant.time, plan), _deleted(now, sizes)
-    if len(now) == len(paths):  # else whoever comes next goes on
+    if len(now) == len(paths):  # else the next clean continues
         taken_ms = max(0, clock.now_ms() - started_ms)
         complete(table, instant, plan.done(instant.time, taken_ms), clock)
     return executed
 
 
 def _sizes(table: Table, plan: CleanerPlan) -> dict[str, int]:
-    """Sizes of what is still there in the partitions of a plan, by path."""
+    """Sizes of the files that still exist in the partitions of a plan, by path."""
     listed = (table.storage.list(partition) for partition in plan.files)
     return {status.path: status.size for status in chain.from_iterable(listed)}
 

@@ -1,4 +1,4 @@
-"""What every table service needs, and the way its plan comes on the timeline."""
+"""The context of every table service: how it opens the table, and schedules and decides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 T = TypeVar("T")
 
 _TRIES: Final = 5
-"""How often a table is looked at that others change all the time."""
+"""Attempts at a table that others keep changing."""
 
 Planner = Callable[[Timeline, str], bytes | None]
 """Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
@@ -40,53 +40,28 @@ Planner = Callable[[Timeline, str], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision to append.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        What is decided.
-    instant : Instant
-        About which instant.
-    plan : bytes
-        What is to be put or done.
-    carried : mapping of str to str or None
-        Entries of the replay guard that the log is to keep; by default those of the decision
-        before.
-    """
+    """A decision to append."""
 
     outcome: Outcome
     instant: Instant
-    plan: bytes = b""
+    plan: bytes = b""  # what is to be put or done
+    # replay guard entries for the log; None for those of the decision before
     carried: Mapping[str, str] | None = None
 
 
 Progress = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
+"""Receives the number of parts that are done, and of all parts."""
 
 Decider = Callable[[Timeline], Decided | None]
-"""Takes the timeline; returns what is decided, None if nothing is to be done."""
+"""Takes the timeline; returns the decision, None if nothing is to be done."""
 
 
-def unless_changed(table: Table, work: Callable[[], T]) -> T:
-    """Do a part of a service, and again where others changed the table from under it.
+def retry_on_concurrent_change(table: Table, work: Callable[[], T]) -> T:
+    """Run a part of a service, and again if others changed the table meanwhile.
 
-    Another process may finish the same plan, and a clean take the old files away, while this one
-    reads them by an older timeline. Files that are missing are lost, or behind the retention, only
-    if the timeline has stayed the same since.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    work : callable
-        Begins with the timeline as it is then; may be done twice.
-
-    Raises
-    ------
-    CorruptFileError, NotFoundError, TimelineError
-        A file is missing, or damaged, and no instant has come or gone meanwhile; or what is asked
-        for cannot be done.
+    Another process may finish the same plan, and a clean delete the old files, while this one reads
+    them by an older timeline. So an error counts only if the timeline has stayed the same. `work`
+    begins with loading the timeline.
     """
     for _ in range(_TRIES - 1):
         before = table.load_timeline()
@@ -104,36 +79,18 @@ def _planned(plan: Planner, table: Table, time: str) -> bytes | None:
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """Where and how the services of a table run.
+    """The storage, options and environment in which the services of a table run."""
 
-    Parameters
-    ----------
-    options : WriteOptions
-        Of a writer of the table; they say how a service lives beside others too.
-    storage : Storage
-        Rooted at the table's base path.
-    clock : Clock
-        Where times come from.
-    ids : IdSource
-        Where the identity of an attempt comes from.
-    pauses : Pauses
-        Waits for the lock, where there are several writers.
-    progress : callable, optional
-        Is told of a plan that is carried out how many of its parts are done, and of how many.
-    is_dry : bool
-        Whether nothing is done, but what would be is said.
-    """
-
-    options: WriteOptions
+    options: WriteOptions  # those of a writer, which say how it coordinates with others
     storage: Storage
     clock: Clock
     ids: IdSource
     pauses: Pauses = field(default_factory=RandomPauses)
     progress: Progress | None = None
-    is_dry: bool = False
+    is_dry: bool = False  # whether nothing is changed
 
     def following(self, parts: Sequence[T]) -> Iterator[T]:
-        """Yield parts of a plan, and tell of each that is done."""
+        """Yield parts of a plan, and report the progress after each."""
         for number, part in enumerate(parts, 1):
             yield part
             if self.progress is not None:
@@ -145,25 +102,11 @@ class ServiceContext:
         to_be_dropped: bool = False,
         ends: Callable[[Instant], bool] = lambda _: False,
     ) -> Table:
-        """Return the table, fit to be changed: without its metadata table, if the options agree.
+        """Return the table, ready to be changed: without its metadata table, if the options allow.
 
-        Parameters
-        ----------
-        to_be_dropped : bool
-            Whether the caller drops the metadata table itself, later.
-        ends : callable
-            Whether the service ends a pending instant of another engine, which is dead then.
-
-        Raises
-        ------
-        TableNotFoundError
-            There is none.
-        UnsupportedTableError
-            This release does not change such tables.
-        OptionError
-            An option contradicts the table.
-        WriteConflictError
-            Another engine may be at work with the metadata table.
+        `to_be_dropped` says that the caller drops the metadata table itself, later; `ends` whether
+        the service ends a pending instant of another engine, whose writer is dead. Raises
+        `WriteConflictError` if another engine may be at work with the metadata table.
         """
         table = open_table(self.storage)
         table.properties.check_writable()
@@ -184,17 +127,7 @@ class ServiceContext:
         return followers(table, self.options, self.clock, self.ids)
 
     def action(self, table: Table, action: Action, operation_type: str) -> PendingAction:
-        """Return an action of a service, which has neither time nor plan yet.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        action : Action
-            What is done to it.
-        operation_type : str
-            Hudi's name for that, such as ``COMPACT``.
-        """
+        """Return an action of a service, without an instant time or a plan yet."""
         attempt = self.ids.unique()
         concurrency = self.options.concurrency
         return PendingAction(
@@ -209,31 +142,11 @@ class ServiceContext:
         )
 
     def schedule(self, pending: PendingAction, plan: Planner) -> Instant | None:
-        """Put the plan of a service on the timeline, if there is anything to do.
+        """Put a service's plan on the timeline; return the requested instant, or None if not due.
 
-        The plan is made under the lock, after the newest decision, and is an entry of the decision
-        log itself: a scheduler that was stopped cannot bring a plan that others do not know of.
-
-        Parameters
-        ----------
-        pending : PendingAction
-            From `action`.
-        plan : Planner
-            Is called again where others decided something meanwhile.
-
-        Returns
-        -------
-        Instant or None
-            The requested instant; None if nothing is due.
-
-        Raises
-        ------
-        TimelineError
-            A restore is pending.
-        UnsupportedTableError
-            The table was upgraded meanwhile.
-        LockTimeoutError
-            Others held the table's lock all the time.
+        The plan is made under the lock, after the newest decision, and again if others decided
+        something meanwhile. It is an entry of the decision log itself: a scheduler that was stopped
+        cannot add a plan later that others do not know of.
         """
         storage, table = pending.storage, pending.table
         with excluding(pending, self.clock, self.pauses) as exclusion:
@@ -244,7 +157,7 @@ class ServiceContext:
                 check_unchanged(table)
                 time = self._claim_time(pending, timeline)
                 try:
-                    body = unless_changed(table, partial(_planned, plan, table, time))
+                    body = retry_on_concurrent_change(table, partial(_planned, plan, table, time))
                     if body is None:
                         return None
                     exclusion.pending = replace(pending, proposed_time=time, plan=body)
@@ -254,48 +167,17 @@ class ServiceContext:
                 finally:
                     delete_temporary(storage, time)
 
-    def look(self, table: Table) -> Timeline:
-        """Return the timeline with all that was decided, and refuse while a restore is pending.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-
-        Raises
-        ------
-        TimelineError
-            A restore is pending.
-        """
+    def current_timeline(self, table: Table) -> Timeline:
+        """Return the timeline with all decisions applied; refuse while a restore is pending."""
         _, timeline = apply_pending(table, self.clock)
         refuse_restore(table.storage.root, timeline)
         return table.load_timeline() if drop_dead_plans(table, timeline) else timeline
 
     def decide(self, table: Table, action: Action, decide: Decider) -> Timeline:
-        """Append a decision about instants that are there, and apply it.
+        """Append a decision about existing instants, apply it, and return the timeline after it.
 
-        Parameters
-        ----------
-        table : Table
-            The table.
-        action : Action
-            What is done to it.
-        decide : Decider
-            Is called again where others decided something meanwhile.
-
-        Returns
-        -------
-        Timeline
-            As it is afterwards.
-
-        Raises
-        ------
-        TimelineError
-            A restore is pending.
-        UnsupportedTableError
-            The table was upgraded meanwhile.
-        LockTimeoutError
-            Others held the table's lock all the time.
+        `decide` is called again if others decided something meanwhile. Raises `TimelineError` if a
+        restore is pending.
         """
         pending = self.action(table, action, action.value.upper())
         with excluding(pending, self.clock, self.pauses) as exclusion:
@@ -312,36 +194,19 @@ class ServiceContext:
                     return apply_pending(table, self.clock)[1]
 
     def claim_time(self, table: Table, timeline: Timeline) -> str:
-        """Take an instant time later than all others, which no other action gets.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        timeline : Timeline
-            As it is now.
-        """
+        """Claim an instant time later than all others, which no other action gets."""
         return self._claim_time(self.action(table, Action.RESTORE, ""), timeline)
 
     def next_time(self, table: Table, timeline: Timeline) -> str:
-        """Return an instant time later than all others, which nobody has taken yet.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        timeline : Timeline
-            As it is now.
-        """
+        """Return an instant time later than all others, without claiming it."""
         return next_time(
             self.clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time
         )
 
     def _claim_time(self, pending: PendingAction, timeline: Timeline) -> str:
-        """Take an instant time later than all others, which no other action gets."""
         storage, layout = pending.storage, pending.table.layout
         time = self.next_time(pending.table, timeline)
-        # A claim is let go once its instant is on the timeline, so look there after it.
+        # A claim is deleted once its instant is on the timeline, so load the timeline after it.
         while not claim(storage, time, pending.owner) or load_timeline(storage, layout).at(time):
             time = following(time)
         return time

@@ -1,8 +1,8 @@
-"""Orphans: data files that no commit names and none ever will.
+"""Orphans: data files that no commit names, nor ever will.
 
 A task that was late, or killed, may leave such a file under an instant that completed without it or
-was rolled back. Readers of this library see none of them; those that list folders may. A writer
-deletes what its markers tell of, so what is left are files of engines and crashes that left none.
+was rolled back. Readers of this library see none of them; readers that list folders may. A writer
+deletes the files that its markers name, so orphans are files of engines or crashes without.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger("hoodie_ds")
 
 
 _FIRST_WITH_OWN_LOGS: Final = 8
-"""From this table version on each log file is named by the commit that wrote it."""
+"""From this table version on each log file is named after the commit that wrote it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,7 +44,7 @@ class Orphans:
     bytes : int
         Their size.
     dry : bool
-        Whether they are still there.
+        Whether they were only listed, not deleted.
     """
 
     files: tuple[str, ...]
@@ -67,30 +67,14 @@ class Orphans:
 def find_orphans(
     table: Table, timeline: Timeline, files: Iterable[FileStatus]
 ) -> tuple[list[FileStatus], list[Decision]]:
-    """Return which of a table's data files no commit names, nor ever will.
+    """Return the data files of a table that no commit names, nor ever will.
 
-    And the decisions of completed writes that have data files, or blocks of log files, and no
-    instant any more.
-
-    Those of pending instants are none: their writer may be at work, and a rollback takes them. Nor
-    are those of writes that were completed and whose instants have vanished, which a copy of the
-    timeline may bring back. Nor are those of archived instants, whose commits are not asked, and
-    log files of timeline layout 1, of which the blocks tell: an upgrade leaves them as they are,
-    named by their base files.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Loaded after the files were listed.
-    files : iterable of FileStatus
-        Its data files.
-
-    Raises
-    ------
-    CorruptFileError
-        What a commit says cannot be read.
+    Also returns the decisions of completed writes that have data files, or blocks of log files, but
+    no instant any more. Not orphans are files of pending instants, whose writer may be at work;
+    files of completed writes whose instants have vanished, which a copy of the timeline may bring
+    back; files of archived instants, whose commits are not read; and log files of timeline layout
+    1, which are named after their base files. The timeline must be loaded after the files were
+    listed.
     """
     files, has_own_logs = list(files), _has_own_logs(table)
     unnamed = _unnamed(table, timeline, files, has_own_logs)
@@ -114,27 +98,27 @@ def _has_own_logs(table: Table) -> bool:
 
 
 def _logged(storage: Storage, paths: Iterable[str]) -> set[str]:
-    """Times of the instants that blocks of log files are of, and no rollback block hides."""
-    told: set[str | None] = set()
+    """Times of the instants of the blocks of log files that no rollback block hides."""
+    written: set[str | None] = set()
     hidden: set[str | None] = set()
     for path in paths:
         for block in read_blocks(storage.read(path), path, lenient=True):
-            told.add(block.header.get(HeaderKey.INSTANT_TIME))
+            written.add(block.header.get(HeaderKey.INSTANT_TIME))
             hidden.add(block.header.get(HeaderKey.TARGET_INSTANT_TIME))
-    return {time for time in told - hidden if time is not None}
+    return {time for time in written - hidden if time is not None}
 
 
 def _unnamed(
     table: Table, timeline: Timeline, files: Iterable[FileStatus], has_own_logs: bool
 ) -> list[tuple[str, FileStatus]]:
-    """Data files that no commit names, each behind the time of its instant."""
+    """Data files that no commit names, each with the time of its instant."""
     view, undone = FileSystemView(table.storage, timeline), undone_times(table.storage, timeline)
     timed = ((_time_of(status, has_own_logs), status) for status in files)
     return [(t, status) for t, status in timed if t and _is_unnamed(view, undone, t, status.path)]
 
 
 def _time_of(status: FileStatus, has_own_logs: bool) -> str:
-    """Time of the instant that a file is named after; empty if that tells nothing."""
+    """Time of the instant that a file is named after; empty if its name does not say."""
     name = status.path.rpartition("/")[2]
     base, log = BaseFileName.parse(name), LogFileName.parse(name)
     if base is not None:
@@ -159,24 +143,12 @@ def _is_shared(view: FileSystemView, time: str, path: str) -> bool:
 
 
 def delete_orphans(context: ServiceContext, *, dry: bool = False) -> Orphans:
-    """Delete the data files that no commit names, nor ever will.
+    """Delete the data files that no commit names, nor ever will; a dry call only lists them.
 
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    dry : bool
-        Whether to change nothing, and only say what would be deleted.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending.
-    CorruptFileError
-        What a commit says cannot be read.
+    Raises `TimelineError` while a restore is pending.
     """
     table = context.open_table()
-    # Listed before the timeline is loaded: what is on neither then was taken back in between.
+    # Listed before the timeline is loaded, so an instant that is not there was rolled back.
     files = FileSystemView(table.storage, Timeline(layout=table.layout)).data_files()
     timeline = table.load_timeline()
     refuse_restore(table.storage.root, timeline)

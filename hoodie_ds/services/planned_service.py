@@ -1,14 +1,14 @@
 """A table service that rewrites file groups by a plan: planned, carried out, completed.
 
-1. Schedule: the plan goes on the timeline by a decision of the log. From then on writers know what
-   is going to be rewritten.
-2. Execute: each part of the plan leaves base files and a result. Any number of processes may share
-   the parts; what a killed one has done is kept.
-3. Complete: whoever finds a result for all that is committed puts the manifest, decides, and puts
-   the completed file.
+1. Schedule: a decision of the log puts the plan on the timeline. From then on writers know which
+   file groups will be rewritten.
+2. Execute: each part of the plan creates base files and a result. Any number of processes may share
+   the parts; results of a killed process are kept.
+3. Complete: a process that finds all results, of all that is committed, puts the manifest, decides,
+   and puts the completed file.
 
-Every step can be killed and done again, by any process, and plans of other engines are carried out
-like our own.
+Every step can be interrupted and repeated, by any process, and plans of other engines are carried
+out like our own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.services.context import ServiceContext, unless_changed
+from hoodie_ds.services.context import ServiceContext, retry_on_concurrent_change
 from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
@@ -56,41 +56,28 @@ PlanMaker = Callable[[Timeline, str], PlanT | None]
 """Takes the timeline and the instant time of a plan; returns the plan, None if nothing is due."""
 
 ROUNDS: Final = 5
-"""How often file groups are rewritten anew that others change while they are."""
+"""Attempts at file groups that others keep changing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of all file groups of a plan.
+    """The result of all file groups of a plan."""
 
-    Parameters
-    ----------
-    statuses : tuple of WriteStatus
-        The new base files.
-    replaced : mapping of str to tuple of str
-        File ids that they take the place of, by partition path.
-    """
-
-    statuses: tuple[WriteStatus, ...]
+    statuses: tuple[WriteStatus, ...]  # the new base files
+    # ids of replaced file groups, by partition path
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PlannedService(ABC, Generic[PlanT]):
-    """A service of one table.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    """
+    """A planned service of one table."""
 
     context: ServiceContext
 
     service: ClassVar[Service]
-    """As which it is told of."""
+    """The service in results and the log."""
     operation_type: ClassVar[str]
-    """Hudi's name of what is done, such as ``COMPACT``."""
+    """Hudi's name of the operation, such as ``COMPACT``."""
 
     @cached_property
     def table(self) -> Table:
@@ -105,14 +92,14 @@ class PlannedService(ABC, Generic[PlanT]):
     @property
     @abstractmethod
     def action(self) -> Action:
-        """What a plan is on the timeline while it is pending."""
+        """The action of a pending plan on the timeline."""
 
     @abstractmethod
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, PlanT]]:
-        """Iterate over the plans that wait on a timeline, whichever engine made them.
+        """Iterate over the pending plans on a timeline, whichever engine made them.
 
-        Each is read when its turn comes: others may have ended it while the one before was carried
-        out.
+        Each is read when its turn comes: another process may have ended it while the one before was
+        carried out.
         """
 
     @abstractmethod
@@ -121,51 +108,42 @@ class PlannedService(ABC, Generic[PlanT]):
 
     @abstractmethod
     def rewrite(self, timeline: Timeline, instant: Instant, plan: PlanT) -> None:
-        """Rewrite what no result is there of."""
+        """Rewrite the parts that have no result yet."""
 
     @abstractmethod
     def rewritten(self, timeline: Timeline, instant: Instant, plan: PlanT) -> Rewritten | None:
-        """Return what became of a plan; None if something is left to be rewritten.
+        """Return the result of a plan; None if something is left to rewrite.
 
-        That is so as well if a result does not hold all that is committed by now.
+        That is also the case if a result does not hold all that is committed by now.
         """
 
     @abstractmethod
     def new_files(self, plan: PlanT) -> int:
-        """Return about how many base files come of a plan."""
+        """Estimate how many base files a plan creates."""
 
     def is_open(self, timeline: Timeline, instant: Instant) -> bool:
-        """Whether an instant is still to be carried out, as far as the timeline tells."""
+        """Whether an instant is still to be carried out, as far as the timeline shows."""
         return timeline.is_pending(instant.time)
 
     def is_dead(self, timeline: Timeline, instant: Instant) -> bool:
-        """Whether an instant is on the timeline again that has ended."""
+        """Whether an instant has ended and is on the timeline again."""
         return is_undone(self.storage, timeline, instant.time)
 
     def carry_out_all(self, make: PlanMaker[PlanT], dry: bool) -> list[tuple[str | None, PlanT]]:
-        """Carry out what is planned, and then what there is to plan.
+        """Carry out the pending plans, then a new one; a dry call changes nothing.
 
-        Parameters
-        ----------
-        make : callable
-            See `schedule_by`.
-        dry : bool
-            Whether only to say what would be done.
-
-        Returns
-        -------
-        list of tuple of str or None and plan
-            What was done, or would be, by instant time; None for that of what is not planned yet.
+        Returns the plans with their instant times, None for that of a plan which is not on the
+        timeline.
         """
-        # A plan that was decided is on the timeline once somebody has looked.
-        timeline = self.table.load_timeline() if dry else self.context.look(self.table)
+        # `current_timeline` applies decisions, so that every decided plan is on the timeline.
+        timeline = self.table.load_timeline() if dry else self.context.current_timeline(self.table)
         done: list[tuple[str | None, PlanT]] = []
         for instant, plan in self.planned(timeline):
             done.append((instant.time, plan))
             if not dry:
                 self.carry_out(instant, plan)
         if dry:
-            preview = unless_changed(self.table, partial(self.preview_by, make))
+            preview = retry_on_concurrent_change(self.table, partial(self.preview_by, make))
             return done if preview is None else [*done, (None, preview)]
         scheduled = self.schedule_by(make)
         if scheduled is not None:
@@ -174,35 +152,21 @@ class PlannedService(ABC, Generic[PlanT]):
             self.carry_out(instant, plan)
         return done
 
-    def told(
-        self, tell_of: Callable[[str | None, PlanT], T], make: PlanMaker[PlanT], dry: bool
+    def run_all(
+        self, item: Callable[[str | None, PlanT], T], make: PlanMaker[PlanT], dry: bool
     ) -> ServiceResult[T]:
-        """Carry out all, and tell what was done.
-
-        Parameters
-        ----------
-        tell_of : callable
-            Takes the time of an instant and its plan; returns what the result is to hold of it.
-        make, dry
-            See `carry_out_all`.
-        """
+        """Carry out all plans and return the result, with what `item` makes of each."""
         started_ms = self.context.clock.now_ms()
         done = self.carry_out_all(make, dry)
         work = Work(sum(self.new_files(plan) for _, plan in done) if dry else 0)
         for time, _ in () if dry else done:
             work += work_of(self.table, str(time))
         took_ms = self.context.clock.now_ms() - started_ms
-        told = tuple(tell_of(time, plan) for time, plan in done)
-        return ServiceResult(self.service, told, work, dry, took_ms)
+        items = tuple(item(time, plan) for time, plan in done)
+        return ServiceResult(self.service, items, work, dry, took_ms)
 
     def preview_by(self, make: PlanMaker[PlanT]) -> PlanT | None:
-        """Return the plan that `schedule_by` would make; changes nothing.
-
-        Parameters
-        ----------
-        make : callable
-            See `schedule_by`.
-        """
+        """Return the plan that `schedule_by` would make; changes nothing."""
         timeline = self.table.load_timeline()
         refuse_restore(self.storage.root, timeline)
         check_columns_have_names(self.table, timeline, to_write=True)
@@ -211,20 +175,7 @@ class PlannedService(ABC, Generic[PlanT]):
     def schedule_by(self, make: PlanMaker[PlanT]) -> tuple[Instant, PlanT] | None:
         """Put a plan on the timeline, if there is anything to do.
 
-        Parameters
-        ----------
-        make : callable
-            Makes it; is called again where others decided something meanwhile.
-
-        Returns
-        -------
-        tuple of Instant and plan, or None
-            The requested instant.
-
-        Raises
-        ------
-        HoodieError
-            See `ServiceContext.schedule`.
+        `make` is called again if others decided something meanwhile.
         """
         plans: list[PlanT] = []
 
@@ -241,21 +192,9 @@ class PlannedService(ABC, Generic[PlanT]):
         return None if instant is None else (instant, plans[-1])
 
     def carry_out(self, instant: Instant, plan: PlanT) -> None:
-        """Carry out a plan to its end, going on with what others have done.
+        """Carry out a plan to its end, continuing from what others have done.
 
-        Parameters
-        ----------
-        instant : Instant
-            A pending one.
-        plan : plan
-            Its plan.
-
-        Raises
-        ------
-        HoodieError
-            See `execute` and `complete`.
-        WriteConflictError
-            Others changed its file groups again and again.
+        Raises `WriteConflictError` if others kept changing its file groups.
         """
         for _ in range(ROUNDS):
             self.execute(instant, plan)
@@ -267,73 +206,34 @@ class PlannedService(ABC, Generic[PlanT]):
         )
 
     def execute(self, instant: Instant, plan: PlanT) -> None:
-        """Rewrite the file slices of a plan, or of a part of it.
-
-        Parameters
-        ----------
-        instant : Instant
-            A pending one.
-        plan : plan
-            Its plan, or a part of it.
-
-        Raises
-        ------
-        HoodieError
-            A file is missing or damaged, or the rows cannot be merged or sorted.
-        """
-        unless_changed(self.table, partial(self._execute, instant, plan))
+        """Rewrite the file slices of a plan, or of a part of it."""
+        retry_on_concurrent_change(self.table, partial(self._execute, instant, plan))
 
     def complete(self, instant: Instant, plan: PlanT) -> bool:
-        """Complete an instant of which all results are there.
+        """Complete an instant if all results are there; return whether it is complete.
 
-        Parameters
-        ----------
-        instant : Instant
-            A pending one.
-        plan : plan
-            Its plan.
-
-        Returns
-        -------
-        bool
-            Whether it is complete; else there is something left to be rewritten.
-
-        Raises
-        ------
-        TimelineError
-            It was rolled back or cancelled, or a restore is pending.
-        UnsupportedTableError
-            The table was upgraded meanwhile.
-        LockTimeoutError
-            Others held the table's lock all the time.
-        CommitOutcomeUnknownError
-            It could not be found out whether the commit took effect.
+        Raises `TimelineError` if it was rolled back or cancelled, or a restore is pending, and
+        `CommitOutcomeUnknownError` if it is unknown whether the commit took effect.
         """
         action = self.context.action(self.table, self.action, self.operation_type)
         pending = replace(action, proposed_time=instant.time)
         with excluding(pending, self.context.clock, self.context.pauses) as exclusion:
             step = partial(self._try_to_complete, instant.at(State.INFLIGHT), plan, exclusion)
-            while (done := unless_changed(self.table, step)) is None:
+            while (done := retry_on_concurrent_change(self.table, step)) is None:
                 pass
         return done
 
     def begin(self, instant: Instant) -> None:
-        """Say on the timeline that a plan is being carried out."""
+        """Put the inflight file of a plan."""
         put_step(self.storage, instant, State.INFLIGHT)
 
     def _execute(self, instant: Instant, plan: PlanT) -> None:
         timeline = self.table.load_timeline()
-        if self.is_open(timeline, instant):  # else others have ended it: `complete` tells how
+        if self.is_open(timeline, instant):  # else others have ended it: `complete` says how
             self.rewrite(timeline, instant, plan)
 
     def _try_to_complete(self, instant: Instant, plan: PlanT, exclusion: Exclusion) -> bool | None:
-        """Check, put the manifest, decide and complete.
-
-        Returns
-        -------
-        bool or None
-            Whether it is complete; None if others decided something meanwhile: to be tried again.
-        """
+        """Check, put the manifest and complete; None if others decided something meanwhile."""
         timeline = exclusion.apply_pending(self.table.load_timeline())
         if counts(self.storage, timeline, instant.time):
             return True
@@ -353,7 +253,7 @@ class PlannedService(ABC, Generic[PlanT]):
         return True
 
     def _check_not_undone(self, timeline: Timeline, instant: Instant) -> None:
-        """Refuse one that has ended, also if somebody late has begun on it again since."""
+        """Refuse an instant that has ended, also if a late process has begun it again since."""
         is_open = self.is_open(timeline, instant) and self._is_requested(instant)
         if not is_open or self.is_dead(timeline, instant):
             raise TimelineError(

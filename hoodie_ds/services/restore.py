@@ -1,7 +1,7 @@
 """Restore by hand: back to a savepoint, or to another completed write of the active timeline.
 
-That a restore begins is a decision of the log. A writer in the middle of its commit finds it there
-and gives up; whoever comes next goes on with a restore that was killed.
+The start of a restore is a decision of the log. A writer in the middle of its commit finds it there
+and gives up; the next process resumes an interrupted restore.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.services.context import Decided, ServiceContext
-from hoodie_ds.services.losses import Loss, Undoing, check_written_since
-from hoodie_ds.services.past import check_files_are_kept, later_writes, table_archive
+from hoodie_ds.services.earlier_state import check_files_are_kept, later_writes, table_archive
 from hoodie_ds.services.rollback import carried_without, check_no_savepoint
+from hoodie_ds.services.undoing import Loss, Undoing, check_written_since
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
@@ -31,30 +31,11 @@ _log = logging.getLogger("hoodie_ds")
 
 
 def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> Undoing:
-    """Take all writes after one off a table.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    to : str
-        Instant time of the last write that stays.
-    dry : bool
-        Whether to change nothing, and only say what would be lost.
-
-    Returns
-    -------
-    Undoing
-
-    Raises
-    ------
-    TimelineError
-        It cannot be restored to that time: see `HoodieTable.restore`.
-    """
+    """Remove all writes after one from a table; see `HoodieTable.restore`."""
     table = context.open_table()
     storage = table.storage
     begun = table.load_timeline().pending_restores
-    if not begun:  # one that was killed once it was decided may not be on the timeline yet
+    if not begun:  # one that was interrupted once decided may not be on the timeline yet
         begun = apply_pending(table, context.clock)[1].pending_restores
     if dry and begun:
         return _pending(table, begun[0])
@@ -65,7 +46,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
         if undoing.target == to:
             return undoing
     if dry:
-        return _checked(table, context.look(table), to)
+        return _checked(table, context.current_timeline(table), to)
     found: list[Undoing] = []
 
     def decide(timeline: Timeline) -> Decided | None:
@@ -92,7 +73,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
 
 
 def _pending(table: Table, restore: Instant) -> Undoing:
-    """What a restore that was begun takes off the table, as far as that is still there."""
+    """What is left for a pending restore to remove."""
     storage = table.storage
     request = request_of(storage, restore)
     timeline = table.load_timeline()
@@ -102,7 +83,7 @@ def _pending(table: Table, restore: Instant) -> Undoing:
 
 
 def _checked(table: Table, timeline: Timeline, to: str) -> Undoing:
-    """Find out what would be lost, and refuse where there is no way back."""
+    """Compute what would be lost, and refuse a restore that is not possible."""
     storage = table.storage
     target = _target(storage, timeline, to)
     later = later_writes(timeline, target)
@@ -142,9 +123,9 @@ def _named(write: Instant | None) -> str:
 
 
 def _check_nothing_archived(table: Table, timeline: Timeline, target: str) -> None:
-    """Refuse where writes after the target are archived: what they wrote is not known any more.
+    """Refuse if writes after the target are archived: their files are not known any more.
 
-    Archiving passes over commits with savepoints, by option, so these may lie behind.
+    Archiving passes over commits with savepoints, by option, so archived writes may be later.
     """
     storage = table.storage
     if not timeline.starts_after(target):

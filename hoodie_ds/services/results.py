@@ -1,4 +1,4 @@
-"""What a call of a table service did, as its caller and the log are told."""
+"""Results of calls of table services, as returned to the caller and logged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T_co = TypeVar("T_co", covariant=True)
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _UNIT: Final = 1024
 _NAMED: Final = 3
-"""Instant times that a text lists; of more the first and the last are told."""
+"""Instant times that a string lists; of more only the first and the last are shown."""
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -39,7 +39,7 @@ class Work:
     rows_written : int
         Rows in them; of base files all that they hold.
     files_deleted, bytes_deleted : int
-        Files that are gone; those that others had deleted before are not counted.
+        Deleted files, without those that others had deleted before.
     """
 
     files_written: int = 0
@@ -74,23 +74,15 @@ class Work:
         if self.bytes_deleted:
             deleted += f" ({size_text(self.bytes_deleted)})"
         both = ((written, self.files_written), (deleted, self.files_deleted))
-        said = [text for text, files in both if files]
+        said = [part for part, files in both if files]
         return ", ".join(said) or "no files"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _OfPlan(ABC, Generic[PlanT]):
-    """What was carried out by one plan, or would be.
+    """What was carried out by one plan, or would be."""
 
-    Parameters
-    ----------
-    instant_time : str or None
-        Its instant; None if it is not planned yet.
-    plan : plan
-        What is to be done.
-    """
-
-    instant_time: str | None
+    instant_time: str | None  # None if it is not planned yet
     plan: PlanT
 
     def __repr__(self) -> str:
@@ -99,7 +91,7 @@ class _OfPlan(ABC, Generic[PlanT]):
 
     @abstractmethod
     def _extent(self) -> str:
-        """Return how much the plan is about."""
+        """Return the extent of the plan."""
 
 
 class Compaction(_OfPlan[CompactionPlan]):
@@ -137,23 +129,23 @@ class Cleaning(_OfPlan[CleanerPlan]):
 class ServiceResult(Sequence[T_co]):
     """What a call of a table service did, or would do: a sequence, empty if there was nothing.
 
-    So it is false where there was nothing to do, and its text says so.
+    So it is false if there was nothing to do, and its string says so.
 
     Parameters
     ----------
     service : Service
-        Which it was.
+        The service.
     done : tuple
-        What was carried out: a `Compaction`, `Clustering` or `Cleaning` for each of their instants,
-        those included that others had planned; of archiving each archived `Instant`.
+        What was carried out: a `Compaction`, `Clustering` or `Cleaning` for each instant, also of
+        plans that others had made; each archived `Instant` of archiving.
     work : Work
-        Files, bytes and rows of all of them; of a dry call as far as the plans tell.
+        Files, bytes and rows of all of them; of a dry call as far as the plans say.
     dry : bool
         Whether nothing was changed.
     duration_ms : int
-        Milliseconds that it took.
+        Duration in milliseconds.
     reason : str
-        Why nothing was done, where there may be something to do.
+        Why nothing was done, if there may be something to do.
     """
 
     service: Service
@@ -177,7 +169,7 @@ class ServiceResult(Sequence[T_co]):
 
     @property
     def times(self) -> tuple[str, ...]:
-        """Instant times of what was carried out; what a dry call would plan has none yet."""
+        """Instant times of what was carried out; the plan of a dry call has none yet."""
         return tuple(time for time in map(_instant_time, self.done) if time is not None)
 
     def __repr__(self) -> str:
@@ -194,45 +186,20 @@ class ServiceResult(Sequence[T_co]):
 
 
 def work_of(table: Table, time: str) -> Work:
-    """Return what the completed instant of a service has written, whoever completed it.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    time : str
-        Its time.
-
-    Raises
-    ------
-    CorruptFileError
-        Its completed file is damaged.
-    """
+    """Return what the completed instant of a service wrote, whichever process completed it."""
     completed = table.load_timeline().commit_at(time)
-    if completed is None:  # a restore took it back since
+    if completed is None:  # it was rolled back since
         return Work()
     return Work.of_files(file_changes(table.storage, completed).added.values())
 
 
 def tell(root: str, service: Service, time: str, work: Work) -> None:
-    """Log that a service has carried out an instant.
-
-    Parameters
-    ----------
-    root : str
-        The table's base path.
-    service : Service
-        Which it is.
-    time : str
-        The instant's time.
-    work : Work
-        What it did.
-    """
+    """Log that a service has carried out an instant."""
     _log.info("%s: %s %s: %s", root, service.value, time, work)
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes as people write it, such as ``1.5 MB``."""
+    """Format a number of bytes for people, such as ``1.5 MB``."""
     number, unit = float(size), 0
     while number >= _UNIT and unit < len(_UNITS) - 1:
         number, unit = number / _UNIT, unit + 1
@@ -240,7 +207,7 @@ def size_text(size: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things, such as ``2 files``."""
+    """Format a number of things, such as ``2 files``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

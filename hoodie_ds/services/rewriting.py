@@ -1,4 +1,4 @@
-"""What the executors of plans share: whose handles write, and what they delete again."""
+"""Functions that the executors of plans share: the write context, and deletion of unused files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,7 @@ def rewrite_context(
 ) -> WriteContext:
     """Return what the handles share that write one part of a plan; each try has its own.
 
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        The table.
-    timeline : Timeline
-        The table as it is rewritten.
-    time : str
-        Instant time of the plan.
-    number : int
-        Of the part in the plan, which new file groups are named after.
+    New file groups are named after the number of the part.
     """
     options, properties = context.options, table.properties
     columns = table_schema(table, timeline, to_write=True)
@@ -65,21 +54,14 @@ def rewrite_context(
 
 
 def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
-    """Delete files that came after the instant of a plan had ended: nothing else would find them.
+    """Delete files written after the instant of a plan had ended: nothing else would find them.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    time : str
-        Instant time of the plan.
-    paths : iterable of str
-        What was written; those that the commit names stay.
+    Files that the commit names stay.
     """
     storage = table.storage
     timeline = table.load_timeline()
     ended = timeline.commit_at(time)
-    # Of one that was archived since, nothing tells by now which files it names.
+    # The commit of an archived one is not read, so its files are not known here.
     archived = ended is None and counts(storage, timeline, time)
     if timeline.is_pending(time) or archived:
         return
@@ -92,21 +74,10 @@ def take_back_if_late(table: Table, time: str, paths: Iterable[str]) -> None:
 def delete_uncounted(
     storage: Storage, time: str, found: Iterable[str], counted: Iterable[str]
 ) -> None:
-    """Delete base files that came to nothing, and the change data beside them.
+    """Delete base files of a plan that are not to be committed, and their change data.
 
-    Engines that list folders would read them too. Another engine may keep its
-    markers where they are not found by.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        Instant time of a plan.
-    found : iterable of str
-        Paths of files in the partitions of the plan.
-    counted : iterable of str
-        Paths of those that are to be committed.
+    Engines that list folders would read them too. Another engine may keep its markers where they
+    are not found.
     """
     for path in sorted(set(found) - set(counted)):
         if written_by(path.rpartition("/")[2]) == time:

@@ -1,7 +1,7 @@
 """Rollback by hand: of the newest completed write, or of one that is pending.
 
-To undo what is complete is a decision of the log, which has the plan of the rollback: a writer
-that stands in the middle of its commit finds it there, and looks again at what it was made from.
+The rollback of a completed write is a decision of the log, with the plan of the rollback: a writer
+in the middle of its commit finds it there, and checks again what it is based on.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.hints import command
 from hoodie_ds.services.context import Decided, ServiceContext
-from hoodie_ds.services.losses import Loss, Undoing, check_written_since
-from hoodie_ds.services.past import check_files_are_kept
+from hoodie_ds.services.earlier_state import check_files_are_kept
+from hoodie_ds.services.undoing import Loss, Undoing, check_written_since
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
@@ -40,29 +40,10 @@ _log = logging.getLogger("hoodie_ds")
 
 
 def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = False) -> Undoing:
-    """Take a write off a table.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    time : str or None
-        Its instant time; the newest completed write if None.
-    dry : bool
-        Whether to change nothing, and only say what would be lost.
-
-    Returns
-    -------
-    Undoing
-
-    Raises
-    ------
-    TimelineError
-        It cannot be taken off: see `HoodieTable.rollback`.
-    """
+    """Roll back the write at a time, or the newest completed one; see `HoodieTable.rollback`."""
     table = context.open_table(ends=lambda instant: instant.time == time)
     if dry:
-        return _checked(context, table, context.look(table), time)[1]
+        return _checked(context, table, context.current_timeline(table), time)[1]
     found: list[Undoing] = []
 
     def decide(timeline: Timeline) -> Decided:
@@ -78,7 +59,7 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
         carried = None
         if instant.state is State.COMPLETED:
             carried = carried_without(table.storage, timeline, (instant,), undoing.target)
-            # If this process ends once it is decided, the next batch sees so before it begins.
+            # If this process ends after the decision, the next batch finds it by this claim.
             claim(table.storage, instant.time, f"rollback of {instant.time}")
         return Decided(Outcome.TAKE_BACK, instant, plan, carried)
 
@@ -90,20 +71,10 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
 def carried_without(
     storage: Storage, timeline: Timeline, lost: Iterable[Instant], time: str
 ) -> Mapping[str, str]:
-    """Return what the decision log is to carry of the replay guard once writes are taken back.
+    """Return the replay guard entries for the decision log once the lost writes are rolled back.
 
-    The micro-batches that go are written down before.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        As it is now.
-    lost : iterable of Instant
-        Completed writes that go.
-    time : str
-        Time of the newest write that stays; empty if none does.
+    Records the micro-batches of the lost writes first. `time` is that of the newest write that
+    stays; empty if none does.
     """
     staying = guarding_commits_until(storage, timeline, time) if time else []
     kept = [commit for _, commit in staying]
@@ -114,13 +85,7 @@ def carried_without(
 
 
 def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) -> None:
-    """Refuse to take commits back that a savepoint keeps, as Hudi does.
-
-    Raises
-    ------
-    TimelineError
-        One has a savepoint.
-    """
+    """Refuse to roll back commits that a savepoint keeps, as Hudi does."""
     for savepoint in timeline.savepoints:
         if savepoint.time in times:
             delete = command("savepoint", storage.root, savepoint.time, "--delete")
@@ -133,7 +98,7 @@ def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) ->
 def _checked(
     context: ServiceContext, table: Table, timeline: Timeline, time: str | None
 ) -> tuple[Instant, Undoing]:
-    """Find the instant, and refuse where it has to stay."""
+    """Find the instant, and refuse if it must stay."""
     instant = _instant(table.storage, timeline, time)
     before = (i for i in timeline.commits_backwards() if padded(i.time) < padded(instant.time))
     previous = next(before, None)
@@ -171,9 +136,9 @@ def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
 
 
 def _refuse_choice(storage: Storage, timeline: Timeline, newest: Instant) -> None:
-    """Refuse to choose beside a pending write: it may be the one that is to go, not a good commit.
+    """Refuse to choose while a write is pending: the user may mean that one, not a good commit.
 
-    What waits to be carried out, such as a compaction, is no such write.
+    A plan that waits to be carried out, such as a compaction, is no such write.
     """
     writes = (i for i in timeline.pending if i.action in WRITE_ACTIONS)
     pending = [i for i in writes if not _is_service(storage, i)]
@@ -191,7 +156,7 @@ def _is_service(storage: Storage, pending: Instant) -> bool:
 
 
 def _check_not_first(table: Table, timeline: Timeline, instant: Instant, previous: str) -> None:
-    """Refuse where no commit would be left that shows that the archived ones were before it.
+    """Refuse if no commit would be left that shows that the archived ones were before it.
 
     Readers, those of Hudi too, take what is older than the first commit for archived.
     """

@@ -1,7 +1,7 @@
-"""Savepoints: commits whose files no clean takes, so that a restore can go back to them.
+"""Savepoints: commits whose files no clean deletes, so that a restore can return to them.
 
 As in Hudi, a savepoint is an instant with the time of the commit that it keeps. It is a decision
-of the log: a clean that was planned meanwhile is planned anew, with the savepoint in sight.
+of the log: a clean that was being planned meanwhile is planned again, with the savepoint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hoodie_ds.services.archive_planner import hidden_files
 from hoodie_ds.services.archiving import archive_left_behind, left_behind
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.context import Decided, ServiceContext
-from hoodie_ds.services.past import check_files_are_kept, timeline_at
+from hoodie_ds.services.earlier_state import check_files_are_kept, timeline_at
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import LogFile
@@ -36,7 +36,7 @@ _log = logging.getLogger("hoodie_ds")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Savepoint:
-    """A commit that is kept.
+    """A commit whose files are kept.
 
     Parameters
     ----------
@@ -62,30 +62,10 @@ class Savepoint:
 def make_savepoint(
     context: ServiceContext, time: str | None, user: str, comments: str, *, dry: bool = False
 ) -> Savepoint:
-    """Keep the files of a commit until its savepoint is deleted.
+    """Keep the files of a commit, by default the newest, until its savepoint is deleted.
 
-    A commit that has a savepoint keeps the one that it has.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    time : str or None
-        Time of a completed commit; the newest one if None.
-    user, comments : str
-        Who makes it, and why.
-    dry : bool
-        Whether to change nothing, and only say what would be kept.
-
-    Returns
-    -------
-    Savepoint
-
-    Raises
-    ------
-    TimelineError
-        There is no such completed commit on the active timeline, or a clean took one of its
-        files, or will.
+    An existing savepoint stays as it is. Raises `TimelineError` if the active timeline has no such
+    completed commit, or a clean deleted one of its files, or will.
     """
     table = context.open_table()
     storage, now_ms = table.storage, context.clock.now_ms()
@@ -97,7 +77,7 @@ def make_savepoint(
         return Savepoint(commit, tuple(sorted(sizes)), sum(sizes.values()))
 
     if dry:
-        return plan(context.look(table))
+        return plan(context.current_timeline(table))
     found: list[Savepoint] = []
 
     def decide(timeline: Timeline) -> Decided | None:
@@ -119,34 +99,16 @@ def make_savepoint(
 
 
 def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -> Savepoint:
-    """Let cleans take the files of a commit again; the commit itself stays.
+    """Let cleans delete the files of a commit again; the commit itself stays.
 
-    But where commits after it are archived it is archived first: the active timeline begins with
-    the oldest commit without a savepoint, and what is missing after that one would not count. If it
-    has replaced file groups whose files still lie there, the table is cleaned before that.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    time : str
-        Time of the savepoint.
-    dry : bool
-        Whether to change nothing, and only say what would be let go.
-
-    Returns
-    -------
-    Savepoint
-        The one that is no more.
-
-    Raises
-    ------
-    TimelineError
-        There is no such savepoint; or its commit would have to be archived, and what it has
-        replaced is kept by another savepoint or not old enough to be cleaned.
+    But if commits after it are archived it is archived first: the active timeline begins with the
+    oldest commit without a savepoint, and files of archived commits after that one would not be
+    visible. If it replaced file groups whose files still exist, the table is cleaned before that.
+    Raises `TimelineError` if there is no such savepoint, or the commit must be archived and another
+    savepoint, or the retention, keeps what it replaced.
     """
     table = context.open_table()
-    timeline = context.look(table)
+    timeline = context.current_timeline(table)
     known = _known(table.storage, timeline, time)
     if dry:
         return known
@@ -166,7 +128,7 @@ def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -
 
 
 def _known(storage: Storage, timeline: Timeline, time: str) -> Savepoint:
-    """Return a savepoint as it lies on the timeline; one that was begun keeps nothing yet."""
+    """Return a savepoint as it is on the timeline; one that was only begun keeps nothing yet."""
     known = {savepoint.time: savepoint for savepoint in timeline.savepoints}
     if time not in known:
         raise TimelineError(
@@ -209,7 +171,7 @@ def _files(storage: Storage, timeline: Timeline, time: str) -> dict[str, int]:
 
 
 def _is_begun(storage: Storage, timeline: Timeline, log: LogFile) -> bool:
-    """Whether a write has left a log file that is not complete: what undoes it takes the file.
+    """Whether a pending write created a log file: its rollback deletes the file.
 
     In layout 1 the name of a log file does not say who wrote it.
     """

@@ -26,8 +26,8 @@ from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.keys.keygen import KeyGenerator
-from hoodie_ds.services.boundary import note_failures
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.failures import note_failures
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.batch_services import (
     ServicesOfBatch,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.services.boundary import ServiceFailure
+from hoodie_ds.services.failures import ServiceFailure
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.metrics import WriteMetrics

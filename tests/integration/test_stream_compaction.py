@@ -16,10 +16,10 @@ import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, LockTimeoutError
-from hoodie_ds.services.boundary import noted_failures
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.result import CompactionResult
+from hoodie_ds.services.failures import noted_failures
 from hoodie_ds.sink import coordinator
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.metrics import METRICS_KEY

@@ -709,7 +709,7 @@ TIMES_AND_NAMES = [
         "a downgrade on an object store leaves log files that a compaction has merged",
         skipped("preparation._check_old_logs"),
         "tests/unit/services/upgrade/test_preparation.py"
-        "::test_an_object_store_keeps_no_times_by_which_old_log_files_are_told[MERGE_ON_READ]",
+        "::test_merged_log_files_on_an_object_store_refuse_a_downgrade[MERGE_ON_READ]",
         "Hudi on the JVM merges them once more, and loses rows that came after a delete",
     ),
     Mutant(
@@ -1786,7 +1786,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "writers go on while a table is on its way to another version",
         within("apply_pending", _refuse_halfway=nothing),
-        f"{_UPGRADE}::test_nobody_writes_while_a_table_is_on_its_way",
+        f"{_UPGRADE}::test_nobody_writes_during_the_change",
         "P3: a commit comes on a timeline that is left behind",
     ),
     Mutant(
@@ -2149,7 +2149,7 @@ UNDOING = [
     Mutant(
         "what is put late, after it was undone, stays",
         always("drop_resurrected", False),
-        f"{_BY_HAND}::test_a_late_put_is_taken_back_by_one_of_several_writers_too",
+        f"{_BY_HAND}::test_a_completed_file_put_late_is_deleted_by_one_of_several_writers_too",
         "P3: rows that were undone count again, and their files are gone",
     ),
     Mutant(
@@ -2331,7 +2331,7 @@ CLEANS = [
     Mutant(
         "a clean takes what a pending instant may look at",
         instead("clean_planner._pending_times", lambda times, timeline: iter(())),
-        f"{_PLANNER}::test_who_is_at_work_keeps_what_it_may_look_at",
+        f"{_PLANNER}::test_a_pending_write_keeps_the_files_that_it_may_read",
         "P1: a writer that is at work loses the rows of the slices that it began with",
     ),
     Mutant(
@@ -2376,7 +2376,7 @@ CLEANS = [
     Mutant(
         "a clean is carried out by a look at the table as it was before",
         always("cleaning._shows_same", True),
-        f"{_CLEANING}::test_what_comes_after_a_look_at_the_table_is_kept[savepoint-left0]",
+        f"{_CLEANING}::test_files_of_changes_during_planning_are_kept[savepoint-left0]",
         "the table cannot be restored to a savepoint that was just made",
     ),
     Mutant(
@@ -2388,7 +2388,7 @@ CLEANS = [
     Mutant(
         "what a deleted savepoint kept is never looked at again",
         Text("        if last.savepoints - set(self.savepoints):", "        if False:"),
-        f"{_PLANNER}::test_all_partitions_are_listed_where_no_clean_tells[savepoint]",
+        f"{_PLANNER}::test_all_partitions_are_listed_without_a_usable_last_clean[savepoint]",
         "old files stay for ever",
     ),
 ]
@@ -2444,7 +2444,7 @@ COMPACTIONS = [
     Mutant(
         "of two that merge a file group both leave a base file",
         within("CompactionExecutor.execute", _paths=returns([])),
-        f"{_COMPACTOR}::test_of_two_that_merge_one_file_group_the_first_counts",
+        f"{_COMPACTOR}::test_the_first_of_two_results_of_a_file_group_counts",
         "readers that list folders find two base files of one slice",
     ),
     Mutant(
@@ -2506,7 +2506,7 @@ ARCHIVES = [
         Mutant(
             f"instants leave the timeline of version {version} and are not archived",
             always(f"{archive}.put", frozenset()),
-            f"{_ARCHIVING}::test_killed_anywhere_it_goes_on[{version}-COPY_ON_WRITE-False]",
+            f"{_ARCHIVING}::test_interrupted_archiving_is_resumed[{version}-COPY_ON_WRITE-False]",
             "nobody knows any more what became of the table",
         )
         for version, archive in ((6, "_LogArchive"), (9, "_LsmArchive"))
@@ -2541,7 +2541,7 @@ ARCHIVES = [
             "    for state in (State.INFLIGHT, State.REQUESTED):",
             "    for state in (State.COMPLETED, State.INFLIGHT, State.REQUESTED):",
         ),
-        f"{_ARCHIVING}::test_no_moment_of_it_shows_other_rows",
+        f"{_ARCHIVING}::test_readers_see_the_same_rows_throughout_archiving",
         "P1: commits look unfinished, and the next writer rolls them back",
     ),
     Mutant(
@@ -2550,7 +2550,7 @@ ARCHIVES = [
             "    steps = [step for instant in instants for step",
             "    steps = [step for instant in instants[::-1] for step",
         ),
-        f"{_ARCHIVING}::test_no_moment_of_it_shows_other_rows",
+        f"{_ARCHIVING}::test_readers_see_the_same_rows_throughout_archiving",
         "a reader sees the timeline with a hole, and no rows of what was in it",
     ),
     Mutant(
@@ -2583,7 +2583,7 @@ ARCHIVES = [
     Mutant(
         "who reads does not look into the archive",
         always("loading._find_archived", None),
-        f"{_ARCHIVING}::test_who_has_begun_to_read_goes_on",
+        f"{_ARCHIVING}::test_a_reader_that_has_begun_continues_during_archiving",
         "a long read fails whenever the timeline is archived",
     ),
     Mutant(
@@ -2847,7 +2847,7 @@ CLUSTERINGS = [
     ),
     Mutant(
         "a plan that is decided waits for the next write",
-        skipped("ServiceContext.look"),
+        skipped("ServiceContext.current_timeline"),
         f"{_CLUSTERER}::test_a_plan_that_is_decided_and_not_there_is_carried_out",
         "a clustering that was asked for is not done",
     ),
@@ -2962,7 +2962,7 @@ INSPECTION = [
             "    if timeline.is_pending(time):\n        return False\n    if time in undone:",
             "    if timeline.is_pending(time):\n        return True\n    if time in undone:",
         ),
-        "tests/unit/services/test_orphans.py::test_what_may_be_somebodys_stays",
+        "tests/unit/services/test_orphans.py::test_files_that_may_still_be_used_stay",
         "a writer at work loses its files",
     ),
     Mutant(
@@ -3156,7 +3156,7 @@ DELTA = [
         "a clean goes before what names its files",
         within("follow_up", Service=(Service.CLEAN, Service.DELTA, Service.CATALOG)),
         f"{_AFTER_COMMIT}"
-        "::test_what_names_files_follows_before_they_are_deleted_and_the_rest_at_last",
+        "::test_followers_that_name_files_are_updated_before_a_clean_and_others_last",
         "readers of Delta are sent to files that are gone",
     ),
     Mutant(

@@ -1,1 +1,1 @@
-"""Clustering: file groups rewritten together, in an order by which rows are found sooner."""
+"""Clustering: rewrites file groups together, sorted so that queries read fewer files."""

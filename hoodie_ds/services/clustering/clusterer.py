@@ -1,6 +1,6 @@
-"""The clustering of a table: from its plan on, nobody else writes to the planned file groups.
+"""Clustering of a table: once it is planned, no other action writes to its file groups.
 
-Its completed file is a replacement of the old file groups.
+It completes as a replace commit of the old file groups.
 """
 
 from __future__ import annotations
@@ -36,59 +36,24 @@ class Clusterer(PlannedService[ClusteringPlan]):
     operation_type: ClassVar[str] = CLUSTER
 
     def cluster(self, dry: bool = False) -> ServiceResult[Clustering]:
-        """Carry out what is planned, and then what there is to plan.
-
-        Parameters
-        ----------
-        dry : bool
-            Whether only to say what would be done.
-
-        Raises
-        ------
-        HoodieError
-            See `run` and `schedule`.
-        """
-        return self.told(Clustering, self._plan, dry)
+        """Carry out the pending clusterings, then a new one."""
+        return self.run_all(Clustering, self._plan, dry)
 
     def schedule(self) -> Clustering | None:
-        """Plan a clustering, if there is anything to cluster.
-
-        Raises
-        ------
-        HoodieError
-            See `ServiceContext.schedule` and `ClusteringPlanner.plan`.
-        """
+        """Plan a clustering, if there is anything to cluster."""
         scheduled = self.schedule_by(self._plan)
         return None if scheduled is None else Clustering(scheduled[0].time, scheduled[1])
 
     def run(self, clustering: Clustering) -> None:
-        """Carry out a pending clustering to its end; see `carry_out`.
-
-        Parameters
-        ----------
-        clustering : Clustering
-            One that is planned.
-        """
+        """Carry out a pending clustering to its end; see `carry_out`."""
         assert clustering.instant_time is not None
         instant = self.table.instant(clustering.instant_time, self.action, State.INFLIGHT)
         self.carry_out(instant, clustering.plan)
 
     def carry_out(self, instant: Instant, plan: ClusteringPlan) -> None:
-        """Carry out a plan to its end, going on with what others have done.
+        """Carry out a plan to its end, continuing from what others have done.
 
-        Parameters
-        ----------
-        instant : Instant
-            A pending clustering.
-        plan : ClusteringPlan
-            Its plan.
-
-        Raises
-        ------
-        UnsupportedTableError
-            It is one of buckets.
-        HoodieError
-            See `PlannedService.carry_out`.
+        Raises `UnsupportedTableError` for a clustering of buckets.
         """
         if _BUCKETS in plan.strategy_class or any(group.extra_metadata for group in plan.groups):
             raise UnsupportedTableError(
@@ -101,17 +66,17 @@ class Clusterer(PlannedService[ClusteringPlan]):
 
     @property
     def action(self) -> Action:
-        """What a pending clustering is on the timeline of the table."""
+        """The action of a pending clustering in the table's layout."""
         return LAYOUTS[self.table.layout].clustering
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, ClusteringPlan]]:
-        """Iterate over the clusterings that wait on a timeline; other replacements have no plan."""
+        """Iterate over the pending clusterings on a timeline; other replacements have no plan."""
         replacing = (instant for instant in timeline.pending if instant.action is self.action)
         found = ((instant, self._plan_of(instant)) for instant in replacing)
         return ((instant, plan) for instant, plan in found if plan is not None)
 
     def new_files(self, plan: ClusteringPlan) -> int:
-        """Return about how many base files come of a plan."""
+        """Estimate how many base files a plan creates."""
         return sum(group.num_output_groups for group in plan.groups)
 
     def encoded(self, plan: ClusteringPlan) -> bytes:
@@ -123,7 +88,7 @@ class Clusterer(PlannedService[ClusteringPlan]):
         return super().is_open(timeline, instant) and not timeline.starts_after(instant.time)
 
     def rewrite(self, timeline: Timeline, instant: Instant, plan: ClusteringPlan) -> None:
-        """Rewrite the groups that no result is there of."""
+        """Rewrite the groups that have no result yet."""
         self.begin(instant)
         inputs = self._inputs(timeline, plan)
         executor = ClusteringExecutor(self.context, self.table, instant.time, plan, timeline)

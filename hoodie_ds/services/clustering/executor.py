@@ -1,8 +1,8 @@
 """Rewriting the rows of one group of a plan into new file groups.
 
 The rows are those that a snapshot query returns of the group, by the same reader. They keep their
-commit times and sequence numbers. Where they are to be sorted, those of a group are in memory
-together, which the plan's largest size of a group bounds; otherwise they pass through in pieces.
+commit times and sequence numbers. To be sorted, the rows of a group are in memory together, which
+the plan's maximum group size bounds; otherwise they are streamed.
 """
 
 from __future__ import annotations
@@ -36,46 +36,18 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True)
 class ClusteringExecutor:
-    """Rewrites groups of one plan; several may do so at the same time.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        The table.
-    time : str
-        Instant time of the plan.
-    plan : ClusteringPlan
-        What is to be rewritten.
-    timeline : Timeline
-        The table as it is rewritten; the plan is pending there.
-    """
+    """Rewrites groups of one plan; several may do so at the same time."""
 
     context: ServiceContext
     table: Table
-    time: str
+    time: str  # of the plan's instant
     plan: ClusteringPlan
-    timeline: Timeline
+    timeline: Timeline  # the plan is pending on it
 
     def execute(self, number: int, given: GroupInput) -> None:
-        """Rewrite a group, unless that is done already.
+        """Rewrite the group with a number, from 0, unless that is done already.
 
-        Parameters
-        ----------
-        number : int
-            Of the group in the plan, from 0.
-        given : GroupInput
-            Its slices.
-
-        Raises
-        ------
-        CorruptFileError
-            A file is damaged.
-        SchemaError
-            A sort column is missing, or its values have no order.
-        MergeHookError
-            The user's merge function failed.
+        Raises `SchemaError` if a sort column is missing or its values have no order.
         """
         storage, path = self.table.storage, clustered_path(self.time, number, given.digest)
         if read_result(storage, path) is not None:
@@ -127,7 +99,7 @@ class ClusteringExecutor:
 
     @property
     def _sort_order(self) -> SortOrder:
-        """As the plan says; plans of Hudi's leave it to the options of those who execute them."""
+        """The sort order of the plan; for Hudi's plans that of the options."""
         named = self.plan.strategy_params.get(ClusteringOptions.sort_order.key)
         return SortOrder(named) if named else self.context.options.clustering.sort_order
 
@@ -140,7 +112,7 @@ class ClusteringExecutor:
 
 
 def read_result(storage: Storage, path: str) -> CommitMetadata | None:
-    """Return which files a group was rewritten into; None if it was not, or that is damaged."""
+    """Return which files a group was rewritten into; None if there is no whole result."""
     with suppress(NotFoundError, CorruptFileError):
         found = CommitMetadata.from_bytes(storage.read(path), path)
         is_whole = CHECKSUMS_KEY in found.extra and found.file_paths == found.checksums.keys()
@@ -158,7 +130,7 @@ def _result(statuses: Iterable[WriteStatus]) -> CommitMetadata:
 def _written(
     context: WriteContext, partition: str, pieces: Iterable[pa.Table], target_bytes: int
 ) -> list[WriteStatus]:
-    """Begin as many file groups as stored rows need, each up to a size on storage."""
+    """Write rows into as many file groups as they need, each up to a size on storage."""
     statuses: list[WriteStatus] = []
     handle: CreateHandle | None = None
     try:
@@ -184,7 +156,7 @@ def _closed(handle: CreateHandle) -> WriteStatus:
 
 
 def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Cut rows into parts of about so many Arrow bytes; nothing of no rows."""
+    """Cut rows into parts of about so many Arrow bytes; yields nothing for no rows."""
     step = max(1, rows.num_rows * size // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, step):
         yield rows.slice(start, step)

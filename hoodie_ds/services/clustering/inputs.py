@@ -1,4 +1,4 @@
-"""What a group of a plan has for rows at one moment: the newest slices of its file groups."""
+"""The input of each group of a plan: the newest slices of its file groups."""
 
 from __future__ import annotations
 
@@ -19,30 +19,15 @@ from hoodie_ds.timeline.bodies.clustering_plan import ClusteringGroup
 
 @dataclass(frozen=True, slots=True)
 class GroupInput:
-    """The slices of one group of a plan.
+    """The slices of one group of a plan."""
 
-    Parameters
-    ----------
-    slices : tuple of FileSlice
-        In the plan's order; without file groups that were replaced since.
-    digest : str
-        Of the committed files in them: it changes with any commit to them.
-    """
-
+    # in the plan's order, without file groups that were replaced since
     slices: tuple[FileSlice, ...]
-    digest: str
+    digest: str  # of the committed files in them: it changes with any commit to them
 
 
 class PlanInputs:
-    """What the groups of a plan have for rows.
-
-    Parameters
-    ----------
-    view : FileSystemView
-        The table at that moment.
-    groups : sequence of ClusteringGroup
-        Groups of the plan.
-    """
+    """The input slices of the groups of a plan, in one view of the table."""
 
     def __init__(self, view: FileSystemView, groups: Sequence[ClusteringGroup]) -> None:
         self._view = view
@@ -53,12 +38,9 @@ class PlanInputs:
         self._slices = {slice_.group: slice_ for slice_ in view.slices_among(self.files)}
 
     def of(self, number: int) -> GroupInput:
-        """Return what the group with a number, from 0, has.
+        """Return the input of the group with a number, from 0.
 
-        Raises
-        ------
-        CorruptFileError
-            A file that a commit names is missing.
+        Raises `CorruptFileError` if a committed file is missing.
         """
         wanted = [FileGroupId(s.partition_path, s.file_id) for s in self._groups[number].slices]
         slices = tuple(self._slices[group] for group in wanted if group in self._slices)

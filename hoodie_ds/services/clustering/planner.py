@@ -1,7 +1,7 @@
 """Which file groups a clustering rewrites together, by Hudi's rules.
 
-Those of ``SparkSizeBasedClusteringPlanStrategy``: file groups with a small base file, the largest
-first, are put together up to a size. Left out is what another service or a write is at work on.
+These are those of ``SparkSizeBasedClusteringPlanStrategy``: file groups with a small base file, the
+largest first, are grouped up to a size. File groups of other services and pending writes are not.
 """
 
 from __future__ import annotations
@@ -38,42 +38,21 @@ from hoodie_ds.transaction.temporary_files import left_over
 _MB: Final = 1 << 20
 _IGNORING_CASE: Final = "(?i)"
 _SHOWN: Final = 5
-"""Partitions that a message names."""
+"""Maximum number of partitions in a message."""
 
 
 @dataclass(frozen=True)
 class ClusteringPlanner:
-    """Makes plans for one table.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    options : WriteOptions
-        What is to be rewritten, and how.
-    """
+    """Plans clusterings of one table."""
 
     table: Table
     options: WriteOptions
 
     def plan(self, timeline: Timeline) -> ClusteringPlan | None:
-        """Return what a clustering would do; None if there is nothing to do.
+        """Choose what to cluster; None if there is nothing.
 
-        Parameters
-        ----------
-        timeline : Timeline
-            The table as it is.
-
-        Raises
-        ------
-        UnsupportedTableError
-            The table has buckets.
-        SchemaError
-            A sort column is missing, or its values have no order.
-        CorruptFileError
-            A file that a commit names is missing.
-        OptionError
-            An option names a partition that the table does not have.
+        Raises `UnsupportedTableError` for a table with buckets, and `OptionError` if an option
+        names a partition that the table does not have.
         """
         columns = table_schema(self.table, timeline)
         if columns is None or timeline.first_commit is None:
@@ -119,7 +98,7 @@ class ClusteringPlanner:
         return found
 
     def _check_selected(self, known: Collection[str]) -> None:
-        """Refuse partitions to be looked at that are not there: the name may be mistyped."""
+        """Refuse selected partitions that do not exist: the name may be mistyped."""
         selected = self._clustering.partitions_selected or ()
         unknown = [path for path in selected if path not in known]
         if unknown:
@@ -132,7 +111,7 @@ class ClusteringPlanner:
             )
 
     def _packed(self, slices: Sequence[FileSlice]) -> Iterator[ClusteringGroup]:
-        """Put the slices of a partition together, the largest first."""
+        """Group the slices of a partition, the largest first."""
         unknown = self.options.parquet_max_file_bytes
         sized = [(slice_.base.size if slice_.base else unknown, slice_) for slice_ in slices]
         sized.sort(key=lambda one: -one[0])
@@ -148,7 +127,7 @@ class ClusteringPlanner:
             yield self._group(together, total)
 
     def _is_rewritten_alone(self, slice_: FileSlice) -> bool:
-        """Whether a slice that no other one comes with changes by being rewritten."""
+        """Whether rewriting a slice alone changes it."""
         wanted = self._clustering.single_group
         if wanted is None:
             sorts = bool(self._clustering.sort_columns)
@@ -185,7 +164,7 @@ class ClusteringPlanner:
 
 
 def strategy_params(options: ClusteringOptions) -> dict[str, str]:
-    """Return what a plan tells those who carry it out, under Hudi's names."""
+    """Return the strategy parameters of a plan, under Hudi's names."""
     if not options.sort_columns:
         return {}
     params = {ClusteringOptions.sort_columns.key: ",".join(options.sort_columns)}
@@ -195,26 +174,21 @@ def strategy_params(options: ClusteringOptions) -> dict[str, str]:
 
 
 def check_no_buckets(table: Table, options: WriteOptions, timeline: Timeline) -> None:
-    """Refuse a table in which each key has a file group of its own by its hash.
-
-    Raises
-    ------
-    UnsupportedTableError
-        Clustering would take rows out of their buckets.
-    """
+    """Refuse a table with a bucket index: clustering would move rows out of their buckets."""
     if not table.properties.record_key_fields:
         return
     if isinstance(choose_index(table.properties, options, table, timeline), BucketIndex):
         raise UnsupportedTableError(
-            f"table {table.properties.name!r} has a bucket index, whose file groups are not to be "
+            f"table {table.properties.name!r} has a bucket index, whose file groups must not be "
             "rewritten into others; its number of buckets decides how large they are"
         )
 
 
 def _in_use(storage: Storage, timeline: Timeline) -> Iterator[FileGroupId]:
-    """File groups that other services are to rewrite, and those that writes are at work on.
+    """File groups that other services will rewrite, and those that pending writes change.
 
-    The latter would be refused at their commits. Their markers tell, which are there before files.
+    The latter would be refused at their commits. Their markers say which, as they precede the
+    files.
     """
     for instant in timeline.pending:
         yield from planned_groups(storage, instant)
@@ -228,7 +202,7 @@ def _in_use(storage: Storage, timeline: Timeline) -> Iterator[FileGroupId]:
 
 
 def _chosen(options: ClusteringOptions, paths: Iterable[str]) -> list[str]:
-    """Partition paths that are looked at, in order (Hudi's ``ClusteringPlanPartitionFilter``)."""
+    """Partition paths to cluster, in order (Hudi's ``ClusteringPlanPartitionFilter``)."""
     found = sorted(paths)
     if options.partitions_selected is not None:
         found = [path for path in found if path in options.partitions_selected]
@@ -248,7 +222,7 @@ def _chosen(options: ClusteringOptions, paths: Iterable[str]) -> list[str]:
 
 
 def _whole(pattern: str) -> str:
-    """The expression as one that is found in a text only where it is the whole text."""
+    """The expression as one that matches only a whole string."""
     bare = pattern.removeprefix(_IGNORING_CASE)
     flags = _IGNORING_CASE if bare != pattern else ""
     return f"{flags}^(?:{bare})$"

@@ -1,4 +1,4 @@
-"""The order into which a clustering puts rows, whole columns at a time.
+"""The sort order of a clustering.
 
 Linear: by the columns, one after the other. Z-order: each column's values become ranks, and the
 bits of the ranks are interleaved (Morton, 1966), so that rows which are near in all columns are
@@ -26,20 +26,7 @@ Ranks = npt.NDArray[np.uint64]
 
 
 def check_sortable(schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Refuse columns by which rows cannot be put in order.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        The table's columns.
-    columns : sequence of str
-        Paths of columns.
-
-    Raises
-    ------
-    SchemaError
-        There is no such column, or its values have no order.
-    """
+    """Refuse columns, given by their paths, that are missing or whose values have no order."""
     empty = schema.empty_table()
     for path in columns:
         kind = resolve(empty, path).type
@@ -55,7 +42,7 @@ def check_sortable(schema: pa.Schema, columns: Sequence[str]) -> None:
 def in_order(
     rows: pa.Table, columns: Sequence[str], order: SortOrder = SortOrder.LINEAR
 ) -> Iterator[pa.Table]:
-    """Yield rows in the order that columns, given by their paths, make; piece by piece."""
+    """Yield rows sorted by columns, given by their paths; piece by piece."""
     keys = pa.table({str(n): resolve(rows, path) for n, path in enumerate(columns)})
     positions = _linear(keys) if order is SortOrder.LINEAR else _z_order(keys)
     rows = rows.combine_chunks()
@@ -85,7 +72,7 @@ def _z_order(keys: pa.Table) -> pa.Array:
 
 
 def _ranks(key: pa.Table) -> Ranks:
-    """Number the different values of a column by their order; equal values alike."""
+    """Number the distinct values of a column by their order."""
     order = _linear(key).to_numpy()
     values = key.column(0).combine_chunks().take(pa.array(order))
     changed = np.zeros(len(order), np.uint64)
@@ -100,7 +87,7 @@ def _ranks(key: pa.Table) -> Ranks:
 
 
 def _scaled(ranks: Ranks, bits: int) -> Ranks:
-    """Let ranks take so many bits, lest the column with the most values alone decide."""
+    """Scale ranks to so many bits, lest the column with the most values alone decide."""
     used = int(ranks.max(initial=0)).bit_length()
     shift = np.uint64(abs(bits - used))
     return ranks << shift if bits >= used else ranks >> shift

@@ -1,1 +1,1 @@
-"""Compaction of merge-on-read tables: log files are merged into new base files."""
+"""Compaction of merge-on-read tables: merges log files into new base files."""

@@ -1,6 +1,6 @@
-"""The compaction of a merge-on-read table: from its plan on, log files are named after the plan.
+"""Compaction of a merge-on-read table: once it is planned, log files are named after the plan.
 
-It is complete only with all that was committed to its file slices before the plan.
+It completes only with all that was committed to its file slices before the plan.
 """
 
 from __future__ import annotations
@@ -42,15 +42,7 @@ class Compactor(PlannedService[CompactionPlan]):
 
     @cached_property
     def table(self) -> Table:
-        """The table.
-
-        Raises
-        ------
-        UnsupportedTableError
-            It has no log files: it is not a merge-on-read table.
-        OptionError
-            It needs a merge hook, and none is given.
-        """
+        """The table: merge-on-read, and with a merge hook if it needs one."""
         table = self.context.open_table()
         if table.properties.table_type is not TableType.MERGE_ON_READ:
             raise UnsupportedTableError(
@@ -61,27 +53,17 @@ class Compactor(PlannedService[CompactionPlan]):
         return table
 
     def compact(self, dry: bool = False, only_if_due: bool = False) -> ServiceResult[Compaction]:
-        """Carry out what is planned, and then what there is to plan.
+        """Carry out the pending compactions, then a new one.
 
-        Parameters
-        ----------
-        dry : bool
-            Whether only to say what would be done.
-        only_if_due : bool
-            Whether nothing is to be planned before the trigger asks for it.
-
-        Raises
-        ------
-        HoodieError
-            See `run` and `schedule`.
+        With `only_if_due` nothing is planned before the trigger asks for it.
         """
-        done = self.told(Compaction, partial(self._plan, only_if_due), dry)
+        done = self.run_all(Compaction, partial(self._plan, only_if_due), dry)
         if done or only_if_due:
             return done
         return replace(done, reason=self._reason())
 
     def _reason(self) -> str:
-        """Why nothing is planned, whatever there is to compact; empty if nothing is in the way."""
+        """Why nothing is planned, if a pending write is in the way; empty otherwise."""
         for write in holding_back(self.table, self.table.load_timeline()):
             undo = self.table.command("rollback", write.time)
             pending = f"{write.action.value} {write.time} is pending"
@@ -89,54 +71,20 @@ class Compactor(PlannedService[CompactionPlan]):
         return ""
 
     def preview(self, only_if_due: bool = False) -> CompactionPlan | None:
-        """Return the plan that `schedule` would make; changes nothing.
-
-        Parameters
-        ----------
-        only_if_due : bool
-            See `compact`.
-        """
+        """Return the plan that `schedule` would make; changes nothing."""
         return self.preview_by(partial(self._plan, only_if_due))
 
     def schedule(self, only_if_due: bool = False) -> Instant | None:
-        """Plan a compaction, if there is anything to compact.
-
-        Parameters
-        ----------
-        only_if_due : bool
-            See `compact`.
-
-        Returns
-        -------
-        Instant or None
-            The requested instant.
-
-        Raises
-        ------
-        HoodieError
-            See `ServiceContext.schedule`.
-        """
+        """Plan a compaction, if there is anything to compact; return the requested instant."""
         scheduled = self.schedule_by(partial(self._plan, only_if_due))
         return None if scheduled is None else scheduled[0]
 
     def run(self, instant: Instant) -> None:
-        """Carry out a pending compaction to its end; see `carry_out`.
-
-        Parameters
-        ----------
-        instant : Instant
-            A pending one.
-        """
+        """Carry out a pending compaction to its end; see `carry_out`."""
         self.carry_out(instant, self.plan_of(instant))
 
     def plan_of(self, instant: Instant) -> CompactionPlan:
-        """Return the plan of a pending compaction.
-
-        Raises
-        ------
-        CorruptFileError
-            It is missing, or damaged.
-        """
+        """Return the plan of a pending compaction. Raises `CorruptFileError` if it is missing."""
         path = instant_path(instant.at(State.REQUESTED))
         try:
             return CompactionPlan.from_bytes(self.storage.read(path), path)
@@ -144,15 +92,15 @@ class Compactor(PlannedService[CompactionPlan]):
             raise CorruptFileError(f"{path} is missing; restore it from a copy") from error
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, CompactionPlan]]:
-        """Iterate over the compactions that wait on a timeline."""
+        """Iterate over the pending compactions on a timeline."""
         return ((instant, self.plan_of(instant)) for instant in timeline.pending_compactions)
 
     def new_files(self, plan: CompactionPlan) -> int:
-        """Return about how many base files come of a plan."""
+        """Return how many base files a plan creates."""
         return len(plan.operations)
 
     def is_dead(self, timeline: Timeline, instant: Instant) -> bool:
-        """Whether an instant is on the timeline again that has ended."""
+        """Whether an instant has ended and is on the timeline again."""
         return is_dead_compaction(self.storage, timeline, instant)
 
     def encoded(self, plan: CompactionPlan) -> bytes:
@@ -160,7 +108,7 @@ class Compactor(PlannedService[CompactionPlan]):
         return plan.to_bytes()
 
     def rewrite(self, timeline: Timeline, instant: Instant, plan: CompactionPlan) -> None:
-        """Merge the file slices that no result is there of."""
+        """Merge the file slices that have no result yet."""
         executor = CompactionExecutor(self.context, self.table, instant.time, timeline)
         for operation in self.context.following(plan.operations):
             executor.execute(operation)
@@ -168,7 +116,7 @@ class Compactor(PlannedService[CompactionPlan]):
     def rewritten(
         self, timeline: Timeline, instant: Instant, plan: CompactionPlan
     ) -> Rewritten | None:
-        """Return the new base files; None if a file slice is left to be merged."""
+        """Return the new base files; None if a file slice is left to merge."""
         view = FileSystemView(self.storage, timeline, self.context.options.verify_checksums)
         results = checked_results(PlannedSlices(view, instant.time), plan)
         if results is None:

@@ -1,8 +1,8 @@
 """Merging one file slice of a plan into a new base file.
 
-The rows are those that a snapshot query would return, by the same reader: what compaction makes of
-a table is the table. They keep their commit times and sequence numbers. Base files pass through
-piece by piece, as log files do that memory may not hold; see `hoodie_ds.reader.late_columns`.
+The rows are those that a snapshot query returns, by the same reader. They keep their commit times
+and sequence numbers. Base files are streamed, and so are log files that may not fit into memory;
+see `hoodie_ds.reader.late_columns`.
 """
 
 from __future__ import annotations
@@ -34,41 +34,21 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True)
 class CompactionExecutor:
-    """Carries out operations of one plan; several may do so at the same time.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        A merge-on-read table.
-    time : str
-        Instant time of the plan.
-    timeline : Timeline
-        The table as it is merged; the plan is pending there.
-    """
+    """Carries out operations of one plan; several may do so at the same time."""
 
     context: ServiceContext
     table: Table
-    time: str
-    timeline: Timeline
+    time: str  # of the plan's instant
+    timeline: Timeline  # the plan is pending on it
 
     @cached_property
     def planned(self) -> PlannedSlices:
-        """What there is to merge."""
+        """The slices to merge."""
         verify = self.context.options.verify_checksums
         return PlannedSlices(FileSystemView(self.table.storage, self.timeline, verify), self.time)
 
     def execute(self, operation: CompactionOperation) -> CompactionResult:
-        """Merge one file slice, unless that is done already.
-
-        Raises
-        ------
-        CorruptFileError, TimelineError
-            See `PlannedSlices.check`; or a file is damaged.
-        MergeHookError
-            The user's merge function failed.
-        """
+        """Merge one file slice, unless that is done already. Raises as `PlannedSlices.check`."""
         storage = self.table.storage
         known = read_result(storage, self.time, operation)
         if known is not None:
@@ -94,15 +74,15 @@ class CompactionExecutor:
             return CompactionResult()
         if slice_ is None:
             raise CorruptFileError(
-                f"{view.storage.root}: of file group {group}, which compaction {self.time} is to "
-                "merge, no committed file is there; restore its files from a copy"
+                f"{view.storage.root}: file group {group}, which compaction {self.time} is to "
+                "merge, has no committed file; restore its files from a copy"
             )
         self.planned.check(operation, slice_)
         return CompactionResult(self._write(slice_), self.planned.merged(slice_))
 
     def _write(self, slice_: FileSlice) -> WriteStatus:
         context, counts = self._write_context(slice_.group), MergeCounts()
-        if slice_.base is None:  # all rows are new, which the base file itself tells
+        if slice_.base is None:  # all rows are new, as the base file itself shows
             context = replace(context, logging=None)
         group = slice_.group
         with open_change_log(context, group.partition_path, group.file_id) as changes:

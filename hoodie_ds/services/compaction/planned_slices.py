@@ -1,4 +1,4 @@
-"""The file slices that a plan of a compaction names, as they are when it is carried out."""
+"""The file slices that a compaction plan names, as of when it is carried out."""
 
 from __future__ import annotations
 
@@ -21,18 +21,10 @@ from hoodie_ds.timeline.paths import in_partition
 
 @dataclass(frozen=True)
 class PlannedSlices:
-    """What a compaction is to merge, in the table as it is at one moment.
-
-    Parameters
-    ----------
-    view : FileSystemView
-        The table.
-    time : str
-        Instant time of the plan.
-    """
+    """The slices that a compaction merges, in one view of the table."""
 
     view: FileSystemView
-    time: str
+    time: str  # of the plan's instant
 
     @cached_property
     def _named(self) -> dict[FileGroupId, list[NamedFile]]:
@@ -47,23 +39,17 @@ class PlannedSlices:
         return found
 
     def _named_of(self, slice_: FileSlice) -> set[str]:
-        """Paths of those that are of a slice, or of a later one."""
+        """Paths of the named files of a slice, or of a later one."""
         return of_slice(self._named.get(slice_.group, ()), slice_.base)
 
     def listing(self, partition_path: str) -> tuple[list[FileStatus], dict[FileGroupId, FileSlice]]:
-        """List a partition: its files, and the slices that were there when the plan was made.
-
-        Raises
-        ------
-        TimelineError
-            Another engine has rewritten a file group since.
-        """
+        """List a partition: its files, and the slices as of the time of the plan."""
         listed = self.view.storage.list(partition_path)
         found = self.view.slices_among(listed)
         return listed, {slice_.group: self._before(slice_) for slice_ in found}
 
     def _before(self, slice_: FileSlice) -> FileSlice:
-        """A slice without the log files that follow the plan."""
+        """A slice without the log files written after the plan."""
         early = (g for g in slice_.logs if padded(g.name.base_instant) < padded(self.time))
         return replace(slice_, logs=tuple(early))
 
@@ -74,18 +60,13 @@ class PlannedSlices:
         return base | {log.path: log.size for log in logs}
 
     def is_all(self, slice_: FileSlice, merged: Mapping[str, int]) -> bool:
-        """Whether merged files are all that is committed of a slice, listed or named."""
+        """Whether merged files are all committed files of a slice, listed or named."""
         return self.merged(slice_) == dict(merged) and self._named_of(slice_) <= merged.keys()
 
     def check(self, operation: CompactionOperation, slice_: FileSlice) -> None:
-        """Refuse a slice of which something is lost, or that is not the one that was planned.
+        """Refuse a slice of which a file is missing, or that was rewritten after it was planned.
 
-        Raises
-        ------
-        CorruptFileError
-            A file that the plan or a commit names is missing.
-        TimelineError
-            The file group was rewritten after it was planned.
+        Raises `CorruptFileError` for the former, `TimelineError` for the latter.
         """
         root, partition = self.view.storage.root, operation.partition_path
         if padded(slice_.base_instant) >= padded(self.time):

@@ -1,9 +1,9 @@
-"""Which file slices a compaction is to merge, and when one is due.
+"""Which file slices a compaction merges, and when one is due.
 
 The rules are those of Apache Hudi (``ScheduleCompactionActionExecutor``,
 ``HoodieCompactionPlanGenerator`` and the strategies in ``org.apache.hudi.table.action.compact``):
 file slices with log files, none of which another plan names, in the order of a strategy up to a
-target of bytes to be read and written. What did not fit is noted by its partitions.
+target of bytes to be read and written. The plan records the partitions of what did not fit.
 """
 
 from __future__ import annotations
@@ -40,29 +40,13 @@ _IO_MB: Final = "TOTAL_IO_MB"
 
 @dataclass(frozen=True)
 class CompactionPlanner:
-    """Plans compactions of one table.
-
-    Parameters
-    ----------
-    table : Table
-        A merge-on-read table.
-    options : WriteOptions
-        When a compaction is due, and what it takes.
-    """
+    """Plans compactions of one table."""
 
     table: Table
     options: WriteOptions
 
     def is_due(self, timeline: Timeline, time: str) -> bool:
-        """Whether the trigger asks for a compaction.
-
-        Parameters
-        ----------
-        timeline : Timeline
-            As it is now.
-        time : str
-            The instant time that the plan would have.
-        """
+        """Whether the trigger asks for a compaction; `time` is the instant time of the plan."""
         compaction = self.options.compaction
         requested = max((padded(i.time) for i in timeline.pending_compactions), default="")
         after_request = compaction.trigger is CompactionTrigger.NUM_COMMITS_AFTER_LAST_REQUEST
@@ -88,23 +72,11 @@ class CompactionPlanner:
                 return many
 
     def plan(self, timeline: Timeline) -> CompactionPlan | None:
-        """Choose what to compact.
+        """Choose what to compact; None if there is nothing, or a write is pending.
 
-        Parameters
-        ----------
-        timeline : Timeline
-            As it is now.
-
-        Returns
-        -------
-        CompactionPlan or None
-            None if there is nothing, or a write is pending: its log files may be of slices that
-            would be compacted without them.
-
-        Raises
-        ------
-        CorruptFileError, TimelineError
-            A file is missing: a plan for what is left could not be carried out once it is back.
+        The log files of a pending write may belong to slices that would be compacted without them.
+        Raises if a committed file is missing: a plan without it could not be carried out once it is
+        back.
         """
         storage = self.table.storage
         if holding_back(self.table, timeline):
@@ -121,7 +93,7 @@ class CompactionPlanner:
         return CompactionPlan(tuple(chosen), tuple(sorted(left)))
 
     def _planned(self, timeline: Timeline) -> set[FileGroupId]:
-        """File groups that other plans are to rewrite."""
+        """File groups that other plans will rewrite."""
         storage = self.table.storage
         others = (i for i in timeline.pending if i.action is not Action.COMPACTION)
         groups = chain.from_iterable(planned_groups(storage, instant) for instant in others)
@@ -130,8 +102,8 @@ class CompactionPlanner:
     def _slices(self, view: FileSystemView) -> Iterator[FileSlice]:
         """Slices that may have log files.
 
-        Of a table that was compacted before, commits and the last plan say in which partitions
-        they are.
+        If the table was compacted before, commits and the last plan say in which partitions they
+        are.
         """
         missing = self._missing_partitions(view.timeline)
         if missing is None:
@@ -143,7 +115,7 @@ class CompactionPlanner:
             yield from view.latest_slices(partition)
 
     def _missing_partitions(self, timeline: Timeline) -> Sequence[str] | None:
-        """What the last plan left out; None if there is none."""
+        """Partitions that the last plan left out; None if there is no plan."""
         times = (_last_compaction(timeline), *(i.time for i in timeline.pending_compactions))
         last = max(times, key=padded)
         if last:
@@ -178,7 +150,7 @@ class CompactionPlanner:
         )
 
     def _chosen(self, operations: Iterable[CompactionOperation]) -> list[CompactionOperation]:
-        """What a strategy takes, in its order."""
+        """The operations that the strategy selects, in its order."""
         compaction = self.options.compaction
         match compaction.strategy:
             case CompactionStrategy.UNBOUNDED:
@@ -204,7 +176,7 @@ def _last_compaction(timeline: Timeline) -> str:
 
 
 def holding_back(table: Table, timeline: Timeline) -> list[Instant]:
-    """Return the pending writes beside which no compaction is planned: any slice may be theirs."""
+    """Return the pending writes during which no compaction is planned: any slice may be theirs."""
     writes = (instant for instant in timeline.pending if instant.action in UNDONE_ACTIONS)
     return [instant for instant in writes if not planned_groups(table.storage, instant)]
 

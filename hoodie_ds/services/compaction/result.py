@@ -1,8 +1,7 @@
-"""What a compaction has made of one file group, and out of what.
+"""The result of the compaction of one file group: the new base file, and the files merged into it.
 
-Each result is a small file of its own, put if absent, so that the work of one plan can be shared:
-of several processes that merge the same file group the first one counts, and what is done is not
-lost with the process that did it.
+Each result is a small file, put if absent, so that the work of one plan can be shared: of several
+processes that merge the same file group the first one counts, and results outlive the process.
 """
 
 from __future__ import annotations
@@ -26,17 +25,10 @@ from hoodie_ds.timeline.paths import compacted_path
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What became of one operation of a plan.
+    """The result of one operation of a plan."""
 
-    Parameters
-    ----------
-    status : WriteStatus or None
-        The new base file; None for a file group that is not part of the table any more.
-    merged : mapping of str to int
-        The committed files that are in it, by path, with their sizes.
-    """
-
-    status: WriteStatus | None = None
+    status: WriteStatus | None = None  # None for a file group that is no longer part of the table
+    # sizes of the committed files in it, by path
     merged: Mapping[str, int] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
@@ -47,13 +39,7 @@ class CompactionResult:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> CompactionResult:
-        """Read a result.
-
-        Raises
-        ------
-        CorruptFileError
-            It is not what `to_bytes` wrote.
-        """
+        """Read a result; raises `CorruptFileError` if it is not what `to_bytes` wrote."""
         try:
             body = json.loads(data)
             merged = {str(name): int(size) for name, size in body["merged"].items()}
@@ -76,13 +62,7 @@ def result_path(time: str, operation: CompactionOperation) -> str:
 def read_result(
     storage: Storage, time: str, operation: CompactionOperation
 ) -> CompactionResult | None:
-    """Return the result of an operation; None if there is none yet.
-
-    Raises
-    ------
-    CorruptFileError
-        It is damaged.
-    """
+    """Return the result of an operation; None if there is none yet."""
     path = result_path(time, operation)
     with suppress(NotFoundError):
         return CompactionResult.from_bytes(storage.read(path), path)
@@ -90,21 +70,10 @@ def read_result(
 
 
 def checked_results(planned: PlannedSlices, plan: CompactionPlan) -> list[CompactionResult] | None:
-    """Return the results of a plan, if they hold all that was committed before it.
+    """Return the results of a plan; None if file groups are left to merge.
 
-    Results that do not are deleted, and so are base files that came to nothing.
-
-    Parameters
-    ----------
-    planned : PlannedSlices
-        The table as it is now.
-    plan : CompactionPlan
-        Its plan.
-
-    Returns
-    -------
-    list of CompactionResult, or None
-        None if file groups are left to be merged.
+    Results that do not hold all that was committed before the plan are deleted, and so are base
+    files that are not to be committed.
     """
     by_partition: dict[str, list[CompactionOperation]] = {}
     for operation in plan.operations:
@@ -117,7 +86,7 @@ def checked_results(planned: PlannedSlices, plan: CompactionPlan) -> list[Compac
 def _results(
     planned: PlannedSlices, partition: str, operations: Sequence[CompactionOperation]
 ) -> list[CompactionResult]:
-    """Results of the operations in a partition, of those that are done."""
+    """Results of the completed operations in a partition."""
     storage, time = planned.view.storage, planned.time
     listed, slices = planned.listing(partition)
     sizes = {status.path: status.size for status in listed}
@@ -138,7 +107,7 @@ def _results(
 
 
 def _is_written(result: CompactionResult, sizes: Mapping[str, int]) -> bool:
-    """Whether a result's files are there: another engine may have cleaned up after itself."""
+    """Whether a result's files exist: another engine may have deleted them."""
     if result.status is None:
         return True
     stat = result.status.stat

@@ -1,12 +1,12 @@
 """The part of a pending compaction that the tasks of one batch do, as Flink's operators do it.
 
-A batch finds the plan on the timeline that it has loaded anyway, and what is done of it among the
-files that its recovery has listed. It hands its tasks what is left, and the driver completes the
-compaction before it commits the batch. So no committed log file is named after a plan that is not
-complete, which hudi-rs would not read. A task takes an operation by a claim that holds the batch's
-attempt: no two tasks of a batch do the same, and what a dead task had claimed its next try does.
-A task that has spent its time leaves the rest to the next batch too. What is done lies on storage,
-so nothing is lost with the process that did it.
+A batch finds the plan on the timeline that it has loaded anyway, and the results among the files
+that its recovery has listed. It gives its tasks the remaining operations, and the driver completes
+the compaction before it commits the batch. So no committed log file is named after an incomplete
+plan, which hudi-rs would not read. A task takes an operation by a claim that holds the batch's
+attempt: no two tasks of a batch do the same, and the next try of a dead task does what that had
+claimed. A task that has spent its time leaves the rest to the next batch. Results are on storage,
+so that they outlive the process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hoodie_ds.errors import (
     NotFoundError,
     TimelineError,
 )
-from hoodie_ds.services.boundary import ServiceFailure, attempted
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.failures import ServiceFailure, attempted
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
@@ -43,61 +43,27 @@ _PLANS_KEPT = 8
 
 @dataclass(frozen=True, slots=True)
 class CompactionShare:
-    """What is left to do of one pending compaction.
+    """The remaining operations of one pending compaction."""
 
-    Parameters
-    ----------
-    time : str
-        Instant time of the plan.
-    operations : tuple of CompactionOperation
-        Those without a result.
-    """
-
-    time: str
-    operations: tuple[CompactionOperation, ...]
+    time: str  # of the plan's instant
+    operations: tuple[CompactionOperation, ...]  # those without a result
 
 
 @dataclass(slots=True)
 class ShareOutcome:
-    """What one task did of a share.
+    """What one task did of a share."""
 
-    Parameters
-    ----------
-    done : int
-        Operations.
-    failure : ServiceFailure or None
-        What kept it from more.
-    """
-
-    done: int = 0
-    failure: ServiceFailure | None = None
+    done: int = 0  # number of operations
+    failure: ServiceFailure | None = None  # why it did no more
 
 
 def share_of(
     storage: Storage, timeline: Timeline, found: Mapping[str, frozenset[str]]
 ) -> CompactionShare | None:
-    """Find what is left to do of the oldest pending compaction.
+    """Return what is left of the oldest pending compaction; None if there is none.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as the batch sees it.
-    found : mapping of str to frozenset of str
-        Files in the temporary folders of instants, from `left_over`.
-
-    Returns
-    -------
-    CompactionShare or None
-        None if no compaction is pending.
-
-    Raises
-    ------
-    CorruptFileError
-        The plan cannot be read.
-    NotFoundError
-        It was cancelled meanwhile.
+    `found` is the result of `left_over`. Raises `NotFoundError` if the plan was cancelled
+    meanwhile.
     """
     pending = next(iter(timeline.pending_compactions), None)
     if pending is None:
@@ -126,24 +92,10 @@ def do_share(
     attempt: str,
     number: int,
 ) -> ShareOutcome:
-    """Do operations of a share until others have taken the rest, or the time is spent.
+    """Do operations of a share until others have claimed the rest, or the time is spent.
 
-    At least one is done, unless all are taken. One that fails is the last.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        The table.
-    timeline : Timeline
-        As the batch sees it.
-    share : CompactionShare
-        What the batch is to do.
-    attempt : str
-        Of the batch; no other has it.
-    number : int
-        Of the task, the same for each of its tries; each begins with another operation.
+    At least one is done, unless all are claimed. One that fails is the last. The number of the task
+    is the same for each of its tries; each task begins with another operation.
     """
     outcome, clock = ShareOutcome(), context.clock
     until_ms = clock.now_ms() + 1000 * context.options.compaction.max_seconds_per_batch
@@ -166,20 +118,20 @@ def _do(
     claim: str,
     number: int,
 ) -> None:
-    """Do an operation, unless another task of the batch has taken it."""
+    """Do an operation, unless another task of the batch has claimed it."""
     storage, own = executor.context.storage, str(number).encode()
     try:
         storage.put_if_absent(claim, own)
     except AlreadyExistsError:
         if storage.read(claim) != own:
             return
-        # An earlier try of this task has died, maybe over this operation.
+        # An earlier try of this task has died, maybe during this operation.
     compaction = executor.table.instant(executor.time, Action.COMPACTION, State.INFLIGHT)
     put_step(storage, compaction, State.INFLIGHT)
     try:
         executor.execute(one)
     except (CorruptFileError, NotFoundError, TimelineError):
-        # Others may have completed or cancelled the plan, and a clean have taken what it merged.
+        # Others may have completed or cancelled the plan, and a clean deleted what it merged.
         if executor.table.load_timeline().is_pending(executor.time):
             raise
     else:
@@ -189,14 +141,7 @@ def _do(
 def drop_claims(storage: Storage, time: str) -> None:
     """Delete the claims of batches whose tasks have ended, so that they do not pile up.
 
-    Those of another writer's batch go too. Two of its tasks may then merge the same file group, of
+    Claims of another writer's batch go too. Two of its tasks may then merge the same file group, of
     which the first result counts.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        Instant time of a plan that is not complete.
     """
     storage.delete(compaction_claims(time))

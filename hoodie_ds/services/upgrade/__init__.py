@@ -1,1 +1,1 @@
-"""Upgrades and downgrades: a table becomes one of another version, its rows stay as they are."""
+"""Upgrades and downgrades: change the version of a table; its rows stay as they are."""

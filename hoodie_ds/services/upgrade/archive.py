@@ -1,8 +1,8 @@
-"""The archive of a table as it is in the other timeline layout.
+"""Conversion of a table's archive to the other timeline layout.
 
-It is put beside the archive that the table has, which is left as it is: in Hudi's upgrade the files
-of the old archive stay too. Instants that the other archive has already are passed over, so a
-conversion that was killed is gone on with, and one that wakes late adds nothing.
+The old archive is left as it is: its files stay in Hudi's upgrade too. Instants that the new
+archive has already are skipped, so an interrupted conversion is resumed, and a late one adds
+nothing.
 """
 
 from __future__ import annotations
@@ -39,32 +39,20 @@ from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import HOODIE
 
 _AT_ONCE: Final = 200
-"""Instants of one file of the archive: what they say is held in memory."""
+"""Instants of one file of the archive: their contents are held in memory."""
 _PER_BLOCK: Final = 10
 _PLANNED_AS: Final = {
     Action.COMMIT: Action.COMPACTION,
     Action.DELTA_COMMIT: Action.LOG_COMPACTION,
     Action.CLEAN: Action.CLEAN,
 }
-"""The action under which an instant is planned, where the archive of layout 1 has its plan."""
+"""The action under which the archive of layout 1 has the plan of an instant."""
 
 
 def put_archive(table: Table, found: TableProperties) -> None:
-    """Put the archive of a table where another layout has it; may be done again.
+    """Convert the archive of a table to the other layout; may be repeated.
 
-    Parameters
-    ----------
-    table : Table
-        The table, in the layout that it has; nobody archives meanwhile, or not for long.
-    found : TableProperties
-        Its properties in the other layout.
-
-    Raises
-    ------
-    CorruptFileError
-        A file of the archive is damaged.
-    NotFoundError
-        A file of the archive is gone: an archiver has merged it with others.
+    Raises `NotFoundError` if a concurrent archiver merged a file of it.
     """
     if table.layout == V1.version:
         _to_lsm(table)
@@ -87,11 +75,11 @@ def _to_lsm(table: Table) -> None:
 def _lsm_entries(
     archived: Iterable[ArchivedEntry], path: str, limits: Mapping[str, str]
 ) -> Iterator[LsmEntry]:
-    """The completed instants of a file of the archive; the entries of each are one after another.
+    """The completed instants of a file of the archive; the entries of each are consecutive.
 
-    As in Hudi's upgrade the time at which the completed file was written is that of completion,
-    but before the next instant was begun: a table that was copied, or had layout 2 before, has
-    files that were written later, and log files would lie on base files that have taken them in.
+    As in Hudi's upgrade the completion time is when the completed file was written, but before the
+    next instant was begun: a table that was copied, or had layout 2 before, has files that were
+    written later, and log files would end up on base files that contain them already.
     """
     plans: dict[str, bytes] = {}
     for entry in archived:
@@ -112,7 +100,7 @@ def _result(entry: ArchivedEntry, path: str) -> bytes:
         return _container(entry, RESULTS.get(action, ""))
     if RESULTS[action] not in entry.content:
         return b""
-    entry.commit(path)  # a damaged one is not taken along
+    entry.commit(path)  # refuses a damaged one
     return avro_of_json(entry.content[RESULTS[action]], replaces=action in REPLACING)
 
 

@@ -1,6 +1,6 @@
-"""What comes before a table's version is changed, and what refuses it, by Hudi's rules.
+"""Preparation and checks before a table's version is changed, by Hudi's rules.
 
-Hudi's ``UpgradeDowngrade`` undoes failed writes and compacts before its handlers run.
+Hudi's ``UpgradeDowngrade`` rolls back failed writes and compacts before its handlers run.
 """
 
 from __future__ import annotations
@@ -31,30 +31,12 @@ from hoodie_ds.transaction.recovery import recover, recover_lazily
 
 
 def prepare(context: ServiceContext, table: Table) -> Table:
-    """Undo what is dead, carry out what waits, and compact all, as Hudi does.
+    """Roll back dead writes, carry out pending plans, and compact all, as Hudi does.
 
-    Log files are named otherwise in the other layout. Hudi compacts, and takes the plans of other
-    services along; here they are carried out, so that none is pending in a layout that has another
-    name for it.
-
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    table : Table
-        The table; a metadata table that it has is dropped.
-
-    Returns
-    -------
-    Table
-        With its properties as they are now.
-
-    Raises
-    ------
-    UnsupportedTableError
-        A plan is another engine's, and of a kind that is unknown here.
-    OptionError
-        There are log files, and the table merges rows by a rule of its own, which is not given.
+    Log files have other names in the other layout. Hudi compacts, and keeps the plans of other
+    services; here they are carried out, so that none is pending under a name that the other layout
+    does not know. Drops a metadata table. Raises `UnsupportedTableError` for plans of an unknown
+    kind, and `OptionError` if there are log files and the table's own merge rule is not given.
     """
     concurrency = context.options.concurrency
     timeout_ms = concurrency.heartbeat_timeout_ms
@@ -71,7 +53,7 @@ def prepare(context: ServiceContext, table: Table) -> Table:
     for instant, plan in clusterer.planned(table.load_timeline()):
         clusterer.carry_out(instant, plan)
     timeline = table.load_timeline()
-    # Without log files no rule is asked for by which rows merge: it may be one of the JVM's.
+    # Without log files no merge rule is needed, which may be one of the JVM's.
     if timeline.pending_compactions or any(logged_groups(table, timeline)):
         while Compactor(context).compact(False, False):
             pass
@@ -79,23 +61,10 @@ def prepare(context: ServiceContext, table: Table) -> Table:
 
 
 def check_ready(table: Table, timeline: Timeline, to: int) -> None:
-    """Refuse a table that cannot become one of the version as it is.
+    """Refuse a table that cannot be changed to a version as it is.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    to : int
-        The version.
-
-    Raises
-    ------
-    TimelineError
-        Something is pending, or log files are left.
-    UnsupportedTableError
-        The other version would read the table otherwise.
+    Raises `TimelineError` if something is pending or log files are left, and
+    `UnsupportedTableError` if the other version would read the table differently.
     """
     root = table.storage.root
     begun = [i for i in timeline.savepoints if i.state is not State.COMPLETED]
@@ -117,18 +86,7 @@ def check_ready(table: Table, timeline: Timeline, to: int) -> None:
 
 
 def check_savepoints(table: Table, timeline: Timeline, to: int) -> None:
-    """Refuse a table whose savepoints another version would read otherwise.
-
-    Parameters
-    ----------
-    table, timeline, to
-        See `check_ready`.
-
-    Raises
-    ------
-    UnsupportedTableError
-        It would.
-    """
+    """Refuse a table whose savepoints another version would read differently."""
     if timeline.savepoints and is_ordered_anew(table.properties, to):
         raise UnsupportedTableError(
             f"table {table.properties.name!r} has savepoints, and Hudi's rules order its rows by "
@@ -138,22 +96,22 @@ def check_savepoints(table: Table, timeline: Timeline, to: int) -> None:
     if timeline.savepoints and _leaves_logs(table, to):
         raise UnsupportedTableError(
             f"table {table.properties.name!r} is merge-on-read and has savepoints, whose log files "
-            f"version {to} takes for slices of their own, so that their rows would be others; "
+            f"version {to} takes for slices of their own, so that their rows would differ; "
             "delete the savepoints first (delete_savepoint)"
         )
 
 
 def _leaves_logs(table: Table, to: int) -> bool:
-    """Whether a change of the version leaves log files that are named otherwise in the new one."""
+    """Whether a change of the version leaves log files that have other names in the new one."""
     is_merged = table.properties.table_type is TableType.MERGE_ON_READ
     return is_merged and to == VERSIONS[0] and table.layout != V1.version
 
 
 def _check_old_logs(table: Table, timeline: Timeline, to: int) -> None:
-    """Refuse where Hudi on the JVM would merge log files once more that a compaction has merged.
+    """Refuse if Hudi on the JVM would merge log files again that a compaction has merged.
 
-    In version 6 it tells by the times of the timeline's files which these are, and an object store
-    lets nobody set them.
+    In version 6 it decides by the modification times of the timeline's files, which an object store
+    does not let anybody set.
     """
     if not _leaves_logs(table, to) or not isinstance(table.storage, RetryingStorage):
         return
@@ -170,9 +128,9 @@ def _check_old_logs(table: Table, timeline: Timeline, to: int) -> None:
 
 
 def logged_groups(table: Table, timeline: Timeline) -> Iterator[FileGroupId]:
-    """Yield the file groups with log files, but for those of writes that were rolled back alone.
+    """Yield the file groups with log files, except those of rolled back writes only.
 
-    These no compaction takes in. They say nothing in either layout: their blocks stay hidden.
+    No compaction merges those. Their blocks stay hidden in either layout.
     """
     if table.properties.table_type is not TableType.MERGE_ON_READ:
         return

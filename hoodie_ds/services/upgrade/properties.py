@@ -1,9 +1,9 @@
-"""The properties of a table in the words of another version: Hudi's upgrade and downgrade handlers.
+"""Table properties converted between versions, as Hudi's upgrade and downgrade handlers do.
 
 Each step goes from one version to its neighbour (Hudi's ``SevenToEightUpgradeHandler``,
-``EightToNineUpgradeHandler`` and those of the way back). What the table means stays the same, but
-for the order of rows where Hudi's upgrade gives it a new one: properties that would be read
-otherwise in the other version are refused.
+``EightToNineUpgradeHandler`` and the downgrade handlers). The meaning of the table stays the same,
+except for the order of rows where Hudi's upgrade changes it: properties that the other version
+would read differently are refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PAYLOADS: Final = {
     MergeMode.COMMIT_TIME_ORDERING: OVERWRITE_PAYLOAD,
 }
 Entries = dict[str, str | None]
-"""Values by key; None for a key that goes."""
+"""Values by key; None for a removed key."""
 
 _MODEL: Final = "org.apache.hudi.common.model."
 _MYSQL: Final = _MODEL + "debezium.MySqlDebeziumAvroPayload"
@@ -54,26 +54,16 @@ _OF_CHANGES: Final = {
         keys.UNAVAILABLE_VALUE: DEBEZIUM_UNAVAILABLE,
     },
 }
-"""Payload classes of what databases tell of their changes, and how version 9 says what they do."""
+"""Payload classes of database changes, and the properties of version 9 that mean the same."""
 
 _MYSQL_ORDER: Final = "_event_seq"
-"""What rows of MySQL are ordered by before version 9: file and position in one text."""
+"""Ordering field of MySQL rows before version 9: file and position in one string."""
 
 
 def translated(properties: TableProperties, to: int) -> TableProperties:
-    """Return the properties of a table as it is in another version.
+    """Return the properties of a table for another version.
 
-    Parameters
-    ----------
-    properties : TableProperties
-        As they are.
-    to : int
-        One of `VERSIONS`.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The other version has no words for what the table is.
+    Raises `UnsupportedTableError` if that version cannot express them.
     """
     properties = _as_hudi_takes_them(properties, to)
     found, there = properties, VERSIONS.index(to)
@@ -93,15 +83,7 @@ def translated(properties: TableProperties, to: int) -> TableProperties:
 
 
 def is_ordered_anew(found: TableProperties, to: int) -> bool:
-    """Whether rows come to be ordered by event time with another version, by Hudi's rule.
-
-    Parameters
-    ----------
-    found : TableProperties
-        As they are.
-    to : int
-        One of `VERSIONS`.
-    """
+    """Whether a version orders rows by event time that were not ordered by it, by Hudi's rule."""
     return _as_hudi_takes_them(found, to).order is not found.order
 
 
@@ -264,8 +246,8 @@ def _is_custom(found: TableProperties) -> bool:
     return generator and bool(found.partition_field_specs)
 
 
-def _fields(text: str) -> Entries:
-    return {keys.PARTITION_FIELDS: text}
+def _fields(fields: str) -> Entries:
+    return {keys.PARTITION_FIELDS: fields}
 
 
 _STEPS: Final[dict[tuple[int, int], Callable[[TableProperties], Entries]]] = {

@@ -1,14 +1,14 @@
 """The files of a timeline as they are in another layout: names, and the bytes of commits.
 
-In layout 2 names have completion times. As in Hudi's upgrade that of an instant is the time at
-which its completed file was written, but within what the timeline says of its order: after the
-instant began, and before the next one did. So what a compaction has taken in is told from what
-came after it even where the storage's clock is not that of the writers. Files of commits are JSON
-in layout 1 and Avro in layout 2; all others are the same in both.
+In layout 2 names have completion times. As in Hudi's upgrade the completion time of an instant is
+when its completed file was written, but limited by the timeline: after the instant began, and
+before the next one did. So log files that a compaction merged are distinguished from later ones
+even if the storage's clock is not that of the writers. Files of commits are JSON in layout 1 and
+Avro in layout 2; all others are the same in both.
 
-In layout 1 Hudi on the JVM takes the time at which a completed file was written for the completion
-time, and by it tells to which base file log files belong that are named by their own instants. So
-on a local disk, as in Hudi's downgrade, files keep the times that their names had.
+In layout 1 Hudi on the JVM uses the modification time of a completed file as the completion time,
+and assigns log files named after their own instants to base files by it. So on a local disk, as in
+Hudi's downgrade, files get the times that their names had as modification times.
 """
 
 from __future__ import annotations
@@ -38,30 +38,14 @@ _OF_COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLA
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of the timeline as it is.
+    """A file of the timeline, and the step that it records."""
 
-    Parameters
-    ----------
-    instant : Instant
-        The step that it records.
-    status : FileStatus
-        Where it is, and when it was written.
-    """
-
-    instant: Instant
+    instant: Instant  # the step
     status: FileStatus
 
 
 def files_of(storage: Storage, layout: int) -> list[Source]:
-    """Return the files of instants in the folder of a layout, by path.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    layout : int
-        Version of the layout.
-    """
+    """Return the files of instants in the folder of a layout."""
     found = []
     for status in storage.list(LAYOUTS[layout].folder):
         instant = LAYOUTS[layout].parse(status.path.rpartition("/")[2])
@@ -71,18 +55,9 @@ def files_of(storage: Storage, layout: int) -> list[Source]:
 
 
 def converted(table: Table, files: Collection[Source], to: int, now_ms: int) -> dict[str, Source]:
-    """Return where files of a timeline are to be in another layout, by path.
+    """Return the files of completed instants by their paths in another layout.
 
-    Parameters
-    ----------
-    table : Table
-        The table, in the layout that it has.
-    files : collection of Source
-        All files of its completed instants.
-    to : int
-        Version of the other layout.
-    now_ms : int
-        What time it is: no instant was completed later.
+    No instant was completed after `now_ms`.
     """
     clustered = {f.instant.time for f in files if _is_plan_of_clustering(table.storage, f)}
     ends = {} if to == V1.version else _completion_times(table, files, now_ms)
@@ -130,16 +105,9 @@ def next_times(times: Iterable[str]) -> Mapping[str, str]:
 
 
 def ended_within(start: str, written: str, limit: str | None) -> str:
-    """Return when an instant was completed: before the next one was begun.
+    """Return when an instant was completed: before the next one, at `limit`, was begun.
 
-    Parameters
-    ----------
-    start : str
-        Its time.
-    written : str
-        When its completed file was written, as far as is known: a copy is written later.
-    limit : str or None
-        Time of the next instant, if there is one.
+    `written` is the time of its completed file; a copy is written later.
     """
     ended = max(following(padded(start)), written)
     if limit is not None and ended >= padded(limit):
@@ -157,26 +125,10 @@ def _preceding(time: str, start: str) -> str:
 def put_converted(
     table: Table, targets: Mapping[str, Source], to: int, check: Callable[[], None]
 ) -> None:
-    """Put files of a timeline where they are in another layout; may be done again.
+    """Put files of a timeline where another layout has them; may be repeated.
 
-    Parameters
-    ----------
-    table : Table
-        The table, in the layout that it has.
-    targets : mapping of str to Source
-        From `converted`.
-    to : int
-        Version of the other layout.
-    check : callable
-        Called now and then; raises if others have gone on with the table. What is put late stays
-        without effect: it is there already, or in a layout that the table does not have.
-
-    Raises
-    ------
-    NotFoundError
-        A file is gone.
-    CorruptFileError
-        A file is damaged.
+    `check` is called now and then and raises if others have changed the table meanwhile. A file
+    that is put late has no effect: it exists already, or the table does not have that layout.
     """
     storage = table.storage
     for number, (path, file) in enumerate(targets.items()):
@@ -190,24 +142,7 @@ def put_converted(
 
 
 def converted_body(data: bytes, instant: Instant, to: int, path: str) -> bytes:
-    """Return the content of a file of the timeline as another layout has it.
-
-    Parameters
-    ----------
-    data : bytes
-        As it is.
-    instant : Instant
-        The step that it records.
-    to : int
-        Version of the other layout.
-    path : str
-        Where it is from, for messages.
-
-    Raises
-    ------
-    CorruptFileError
-        It is damaged.
-    """
+    """Return the content of a file of the timeline in another layout; `path` is for messages."""
     if instant.action not in _OF_COMMITS or not data:
         return data
     if instant.state is State.REQUESTED:

@@ -1,11 +1,11 @@
-"""A table becomes one of another version: prepared, decided, carried out.
+"""Changes the version of a table: prepares, decides, carries out.
 
-The properties are what says where the timeline is, so the table is of the one version until they
-are replaced, and of the other one from then on. Before that all files of the timeline are put where
-the other layout has them; after it the old ones are deleted. Killed anywhere, a reader finds the
-whole table. That nobody writes in between is a decision of the log: a writer that has not decided
-yet is refused until the properties are there (`apply_pending`), and then because they have changed
-(`check_unchanged`). The same call again goes on.
+The properties say where the timeline is, so the table has the old version until they are replaced,
+and the new one from then on. Before that all files of the timeline are put where the new layout has
+them; after it the old ones are deleted. So readers find the whole table wherever the change is
+interrupted. A decision of the log keeps others from writing meanwhile: a writer that has not
+decided yet is refused until the properties are replaced (`apply_pending`), and then because they
+have changed (`check_unchanged`). Calling it again resumes it.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ _BEFORE_ALL: Final = "0" * 17
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A table that has become one of another version, or would; false if it was that already.
+    """A change of a table's version, done or planned; false if it had that version already.
 
     Parameters
     ----------
     before, after : int
         Table versions.
     changed : mapping of str to str or None
-        Properties that are set, by key; None for one that goes.
+        Properties that are set, by key; None for a removed one.
     files : int
-        How many files of the timeline are elsewhere.
+        Number of files of the timeline that are converted.
     compacted : int
-        How many file groups would be compacted before.
+        Number of file groups that would be compacted before.
     """
 
     before: int
@@ -89,34 +89,17 @@ class VersionChange:
 
 
 def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> VersionChange:
-    """Make a table one of another version, or go on with that.
+    """Change the version of a table, or resume that.
 
-    Parameters
-    ----------
-    context : ServiceContext
-        Where and how.
-    to : int
-        The version.
-    dry : bool
-        Whether to change nothing, and only say what would be.
-
-    Returns
-    -------
-    VersionChange
-
-    Raises
-    ------
-    TimelineError
-        Something is pending that has to be finished first.
-    UnsupportedTableError
-        The table has what this release does not take along.
+    Raises `TimelineError` if something must be finished first, and `UnsupportedTableError` if this
+    release cannot convert the table.
     """
     table = context.open_table(to_be_dropped=True)
     if not dry:
         table = _put_back(context, table, to)
     logged = 0
     if _begun(table) is None and not is_left_empty(table.storage, table.layout):
-        timeline = table.load_timeline()  # refuses before anything is compacted
+        timeline = table.load_timeline()  # to refuse before anything is compacted
         logged = sum(1 for _ in logged_groups(table, timeline)) if dry else 0
         check_columns_have_names(table, timeline, to_write=True)
         check_savepoints(table, timeline, to)
@@ -135,8 +118,8 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     begun = _begun(table)
     if begun not in (None, to):
         raise TimelineError(
-            f"{table.storage.root}: the table is on its way to version {begun}, which has to be "
-            "ended first"
+            f"{table.storage.root}: a change of the table to version {begun} is under way, which "
+            "must be finished first"
         )
     if begun is None and table.properties.version != to:
         table = prepare(context, table)
@@ -148,7 +131,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
 
 
 def _begun(table: Table) -> int | None:
-    """Return the version that the table is on its way to; None if it is not."""
+    """Return the version that the table is being changed to; None if it is not."""
     newest = newest_decision(table.storage)
     version = newest.table_version if newest else None
     return None if version == table.properties.version else version
@@ -166,7 +149,7 @@ def _planned(table: Table, to: int) -> VersionChange:
 
 
 def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
-    """Decide and carry out under the lock; what was begun to another version is ended first."""
+    """Decide and carry out under the lock; a change to another version is finished first."""
     pending = context.action(table, Action.COMMIT, "UPGRADE")
     with excluding(pending, context.clock, context.pauses) as exclusion:
         table = open_table(table.storage)
@@ -177,7 +160,7 @@ def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
         done = _planned(table, to)
         if done:
             _carry_out(context, table, to)
-        else:  # by another process, which may have been killed before it had deleted all
+        else:  # another process did it, and may have been killed before it had deleted all
             _delete_left(table)
         return done
 
@@ -207,7 +190,7 @@ def _carry_out(context: ServiceContext, table: Table, to: int) -> None:
         storage.delete(SUMMARIES)
     check()
     changed = _with_raw(table, found, now_ms)
-    if is_left_empty(storage, changed.layout):  # what was put came late
+    if is_left_empty(storage, changed.layout):  # the properties were put late
         _ = _with_raw(changed, table.properties, now_ms) if moves else _put_back(context, changed)
         raise _overtaken(table)
     _delete_left(changed)
@@ -220,10 +203,10 @@ def _with_raw(table: Table, found: TableProperties, now_ms: int) -> Table:
 
 
 def _check_not_overtaken(table: Table, decision: Decision | None, to: int) -> None:
-    """Refuse to go on if others have: the table may have come back to the version that it had.
+    """Refuse to continue if others have: the table may have its former version again.
 
-    Nobody decides anything before the properties are those of the other version. So a newer
-    decision tells that they were.
+    No process decides anything before the properties are those of the other version. So a newer
+    decision shows that they were.
     """
     check_unchanged(table)
     newest = newest_decision(table.storage)
@@ -239,7 +222,7 @@ def _overtaken(table: Table) -> TimelineError:
 
 
 def _put_back(context: ServiceContext, table: Table, to: int = 0) -> Table:
-    """Return a table whose properties came late, with those that its timeline belongs to."""
+    """Restore the properties that the timeline belongs to, if newer ones were put late."""
     if not is_left_empty(table.storage, table.layout):
         return table
     (layout,) = LAYOUTS.keys() - {table.layout}
@@ -253,13 +236,13 @@ def _put_timeline(
 ) -> None:
     """Put all completed instants, and no others, where the other layout has them.
 
-    The active ones are listed first: what an archiver takes off meanwhile is missed afterwards.
+    The active ones are listed first: what an archiver removes meanwhile is noticed afterwards.
     """
     storage, files, layout = table.storage, _of_completed(table), found.layout_version
     targets = converted(table, files, layout, now_ms)
     strangers = [f.status.path for f in files_of(storage, layout) if f.status.path not in targets]
-    check()  # else they may be those of the table as it goes on
-    storage.delete_many(strangers)  # of an attempt that ended, or of a late writer
+    check()  # else they may be files of the table that others have changed
+    storage.delete_many(strangers)  # of an earlier attempt, or of a late writer
     try:
         put_archive(table, found)
         put_converted(table, targets, layout, check)
@@ -276,15 +259,15 @@ def _put_timeline(
 
 def _of_completed(table: Table) -> list[Source]:
     timeline = table.load_timeline()
-    pending = {instant.time for instant in timeline.pending}  # of writers that are refused
+    pending = {instant.time for instant in timeline.pending}  # their writers are refused
     return [f for f in files_of(table.storage, table.layout) if f.instant.time not in pending]
 
 
 def _delete_left(table: Table) -> None:
-    """Delete what the timeline has left in the layout that the table is not of any more."""
+    """Delete the files of the timeline in the layout that the table no longer has."""
     for layout in LAYOUTS.keys() - {table.layout}:
         left = [file.status.path for file in files_of(table.storage, layout)]
         if left:
-            check_unchanged(table)  # else they are those of the table as it goes on
+            check_unchanged(table)  # else they are files of the table that others have changed
             table.storage.delete_many(left)
     table.storage.delete(PROPERTIES_BACKUP)

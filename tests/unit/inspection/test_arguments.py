@@ -13,9 +13,9 @@ import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import OptionError
-from hoodie_ds.services.boundary import ServiceFailure
-from hoodie_ds.services.losses import Loss
+from hoodie_ds.services.failures import ServiceFailure
 from hoodie_ds.services.results import Work
+from hoodie_ds.services.undoing import Loss
 from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan

@@ -13,8 +13,8 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import CorruptFileError, DeltaSyncError, HoodieError
 from hoodie_ds.services.after_commit import AfterCommit, follow_up
-from hoodie_ds.services.boundary import ServiceFailure
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.failures import ServiceFailure
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.file_changes import FileChanges
@@ -38,7 +38,7 @@ def failing(error: BaseException) -> Callable[[AfterCommit], None]:
     return work
 
 
-def test_one_service_that_fails_keeps_no_other_from_its_turn() -> None:
+def test_a_failing_service_does_not_prevent_others() -> None:
     seen: list[tuple[Service, AfterCommit]] = []
 
     def noted(service: Service) -> Callable[[AfterCommit], None]:
@@ -85,7 +85,7 @@ class Noting:
         raise AssertionError("nothing is broken")
 
 
-def test_what_names_files_follows_before_they_are_deleted_and_the_rest_at_last(
+def test_followers_that_name_files_are_updated_before_a_clean_and_others_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where no service is wanted; and one that fails keeps no other from its turn."""
@@ -103,6 +103,6 @@ def test_what_names_files_follows_before_they_are_deleted_and_the_rest_at_last(
     assert seen == [*wanted, wanted[0], wanted[2]]
 
 
-def test_what_is_not_wanted_is_not_done() -> None:
+def test_an_unwanted_service_is_not_run() -> None:
     services = {service: failing(AssertionError(service.value)) for service in Service}
     assert follow_up(AFTER, (), services) == ()

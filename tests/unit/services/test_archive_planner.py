@@ -142,7 +142,7 @@ def test_after_each_write_the_same_is_archived_as_by_hudi(name: str, tmp_path: P
     assert _replayed(files, V1, options) == runs
 
 
-def test_and_of_timeline_layout_2(tmp_path: Path) -> None:
+def test_the_same_is_archived_as_by_hudi_in_timeline_layout_2(tmp_path: Path) -> None:
     files, runs = _later_history(LocalStorage(str(unzip_table("v9_cow_archived", tmp_path))))
     first, second, *others = _replayed(files, V2, _FEW)
     assert [first + second, *others] == runs
@@ -280,7 +280,9 @@ _FOUR: Final = [(number, Action.COMMIT) for number in (1, 3, 5, 7)]
 
 
 @pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK])
-def test_what_lies_before_archived_commits_goes_with_them(action: Action) -> None:
+def test_cleans_and_rollbacks_before_archived_commits_are_archived_with_them(
+    action: Action,
+) -> None:
     assert _later(*_FOUR) == [1, 3]
     assert _later(*_FOUR, (2, action), (4, action), (8, action)) == [1, 2, 3]
 

@@ -211,7 +211,7 @@ def test_the_archive_of_a_long_table_has_few_files() -> None:
     ("kind", "after"),
     by_day(product(TYPES, (False, True)), [(TYPES[0], False), (TYPES[1], True)]),
 )
-def test_killed_anywhere_it_goes_on(version: str, kind: str, after: bool) -> None:
+def test_interrupted_archiving_is_resumed(version: str, kind: str, after: bool) -> None:
     """Each instant is on the timeline or in the archive, and none looks unfinished."""
     number = 0
     while True:
@@ -264,7 +264,7 @@ def _look(table: HoodieTable, seen: _Seen) -> None:
     seen.append((found(table), table.timeline))
 
 
-def test_no_moment_of_it_shows_other_rows(version: str) -> None:
+def test_readers_see_the_same_rows_throughout_archiving(version: str) -> None:
     """Nor a hole, behind which other engines would not find them."""
     for number in range(1, 60):
         place = _Place(version, "MERGE_ON_READ")
@@ -277,7 +277,7 @@ def test_no_moment_of_it_shows_other_rows(version: str) -> None:
             assert timeline.commits == commits[-len(timeline.commits) :]
 
 
-def test_beside_other_writers_it_holds_the_lock(version: str) -> None:
+def test_archiving_holds_the_lock_if_there_are_other_writers(version: str) -> None:
     place = _Place(version)
     storage = place.storage
     shared = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
@@ -441,7 +441,7 @@ def test_while_a_restore_is_pending_nothing_is_archived(version: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_who_has_begun_to_read_goes_on(version: str, kind: str) -> None:
+def test_a_reader_that_has_begun_continues_during_archiving(version: str, kind: str) -> None:
     """Another process than the writer's, which has the timeline and no commit of it yet."""
     place = _Place(version, kind)
     rows = found(place.table)

@@ -92,7 +92,7 @@ def test_hudi_has_made_the_same_plan(
     assert left == {p for p in after if ".hoodie/" not in p}
 
 
-def test_what_hudi_has_cleaned_needs_no_clean(tmp_path: Path) -> None:
+def test_a_table_that_hudi_has_cleaned_needs_no_clean(tmp_path: Path) -> None:
     path = unzip_table("v6_cow_cleaned", tmp_path)
     files = {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
     storage = MemoryStorage(files=files)
@@ -201,7 +201,9 @@ def test_replaced_file_groups_go_whole_once_no_reader_sees_them() -> None:
 
 @pytest.mark.parametrize("action", [Action.COMMIT, Action.COMPACTION, Action.REPLACE_COMMIT])
 @pytest.mark.parametrize("policy", CleaningPolicy)
-def test_who_is_at_work_keeps_what_it_may_look_at(action: Action, policy: CleaningPolicy) -> None:
+def test_a_pending_write_keeps_the_files_that_it_may_read(
+    action: Action, policy: CleaningPolicy
+) -> None:
     cleaned = Cleaned().commit(1, base(1), first=True).commit(2, base(2))
     cleaned.put(3, action)
     cleaned.commit(4, base(4)).commit(5, base(5)).commit(6, base(6))
@@ -214,7 +216,7 @@ def test_who_is_at_work_keeps_what_it_may_look_at(action: Action, policy: Cleani
         assert going == set()
 
 
-def test_where_nothing_was_committed_before_who_is_at_work_nothing_goes() -> None:
+def test_nothing_is_deleted_while_the_first_write_is_pending() -> None:
     cleaned = Cleaned().put(1, Action.COMMIT)
     for number in range(2, 6):
         cleaned.commit(number, base(number))
@@ -249,7 +251,7 @@ def test_a_savepoint_that_cannot_be_read_lets_nothing_go() -> None:
         cleaned.plan(1)
 
 
-def test_files_that_no_commit_names_are_not_the_cleans() -> None:
+def test_a_clean_leaves_files_that_no_commit_names() -> None:
     cleaned = _five()
     lost, failed = base(2, token="0-2-2"), base(6)
     for path in (lost, failed, "p/other.txt"):
@@ -284,7 +286,7 @@ def test_only_partitions_are_listed_where_something_was_superseded() -> None:
     assert cleaned.going(1) == {base(2)}
 
 
-def test_what_a_replace_commit_hid_is_listed_and_what_a_compaction_wrote() -> None:
+def test_partitions_of_replace_commits_and_compactions_are_listed() -> None:
     cleaned = Cleaned().commit(1, base(1), first=True).commit(2, base(2)).commit(3).clean(4)
     cleaned.commit(5, action=Action.REPLACE_COMMIT, replaced={"p": ["a"]})
     cleaned.commit(6, base(6, "c", "q"), first=True, compacted=True).commit(7).commit(8)
@@ -293,7 +295,7 @@ def test_what_a_replace_commit_hid_is_listed_and_what_a_compaction_wrote() -> No
 
 
 @pytest.mark.parametrize("why", ["no retention", "empty", "archived", "savepoint"])
-def test_all_partitions_are_listed_where_no_clean_tells(why: str) -> None:
+def test_all_partitions_are_listed_without_a_usable_last_clean(why: str) -> None:
     cleaned = _five()
     if why == "savepoint":
         cleaned.save(2, base(2))

@@ -141,7 +141,7 @@ def test_two_processes_may_finish_the_same_clean() -> None:
     assert len(_cleans(inner)) == 1
 
 
-def test_a_plan_that_another_process_brings_is_finished_in_place_of_ours() -> None:
+def test_a_plan_of_another_process_is_finished_in_place_of_ours() -> None:
     cleaned = _table()
     inner = cleaned.storage
     ran: list[object] = []
@@ -160,7 +160,7 @@ def test_a_plan_that_another_process_brings_is_finished_in_place_of_ours() -> No
 
 
 @pytest.mark.parametrize(("what", "left"), [("savepoint", {2, 4, 5}), ("write", {1, 2, 3, 4, 5})])
-def test_what_comes_after_a_look_at_the_table_is_kept(what: str, left: set[int]) -> None:
+def test_files_of_changes_during_planning_are_kept(what: str, left: set[int]) -> None:
     cleaned = _table()
     ran: list[object] = []
 
@@ -180,7 +180,7 @@ def test_what_comes_after_a_look_at_the_table_is_kept(what: str, left: set[int])
     assert cleaned.left == {base(number) for number in left}
 
 
-def test_what_is_left_of_an_archived_clean_goes() -> None:
+def test_remains_of_an_archived_clean_are_deleted() -> None:
     cleaned = _table().put(6, Action.CLEAN, State.INFLIGHT)
     assert [one.instant_time for one in clean(_context(cleaned.storage), dry=True)] == [None]
     finish_cleans(cleaned.table, _CLOCK)

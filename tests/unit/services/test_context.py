@@ -10,7 +10,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
 from hoodie_ds.errors import CorruptFileError, TimelineError, UnsupportedTableError
-from hoodie_ds.services.context import ServiceContext, unless_changed
+from hoodie_ds.services.context import ServiceContext, retry_on_concurrent_change
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
@@ -49,7 +49,7 @@ def _others_decide(storage: Storage) -> None:
     assert append_decision(storage, next_one(newest, Outcome.KEEP_OPEN, _OTHER, "another"))
 
 
-def test_a_plan_is_requested_later_than_all_else_and_leaves_nothing_behind() -> None:
+def test_a_plan_has_the_latest_time_and_leaves_no_temporary_files() -> None:
     storage = MemoryStorage()
     _new_table(storage)
     instant = _schedule(storage)
@@ -121,7 +121,7 @@ def test_a_time_that_a_writer_takes_meanwhile_is_not_taken_twice() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["requested", "nothing"])
-def test_a_logged_plan_comes_on_the_timeline_by_whoever_decides_next(outcome: str) -> None:
+def test_the_next_decision_puts_a_logged_plan_on_the_timeline(outcome: str) -> None:
     storage = MemoryStorage()
     _new_table(storage)
     context = _context(storage)
@@ -175,7 +175,7 @@ def test_a_service_by_hand_drops_the_metadata_table_where_the_option_agrees(tmp_
 
 
 @pytest.mark.parametrize("changes", [0, 1, 99])
-def test_what_is_missing_is_lost_only_if_the_timeline_stays_the_same(changes: int) -> None:
+def test_an_error_counts_only_if_the_timeline_stays_the_same(changes: int) -> None:
     storage = MemoryStorage()
     table = new_table(storage)
     tries: list[int] = []
@@ -189,8 +189,8 @@ def test_what_is_missing_is_lost_only_if_the_timeline_stays_the_same(changes: in
         raise CorruptFileError("missing")
 
     if changes == 1:
-        assert unless_changed(table, work) == 1
+        assert retry_on_concurrent_change(table, work) == 1
     else:
         with pytest.raises(CorruptFileError):
-            unless_changed(table, work)
+            retry_on_concurrent_change(table, work)
         assert len(tries) == (1 if changes == 0 else 5)

@@ -83,7 +83,7 @@ def test_a_log_file_that_is_named_after_an_earlier_commit_stays(tmp_path: Path) 
     assert not log.exists()
 
 
-def test_what_may_be_somebodys_stays(table: HoodieTable, tmp_path: Path) -> None:
+def test_files_that_may_still_be_used_stay(table: HoodieTable, tmp_path: Path) -> None:
     first = left(table, tmp_path, "20200101000000000")  # its commit may be archived
     open_ = left(table, tmp_path, "20990101000000000")
     folder = tmp_path / ".hoodie" / ("timeline" if table.properties.version == 9 else "")
@@ -104,7 +104,7 @@ def test_files_of_what_was_rolled_back_go(table: HoodieTable, tmp_path: Path) ->
     assert table.cleanup().files == (file.relative_to(tmp_path).as_posix(),)
 
 
-def test_nothing_goes_beside_a_pending_restore(table: HoodieTable, tmp_path: Path) -> None:
+def test_nothing_is_deleted_while_a_restore_is_pending(table: HoodieTable, tmp_path: Path) -> None:
     folder = tmp_path / ".hoodie" / ("timeline" if table.properties.version == 9 else "")
     (folder / "20990101000000000.restore.requested").write_bytes(b"")
     with pytest.raises(TimelineError, match="restore 20990101000000000 is pending"):
@@ -115,7 +115,7 @@ def test_nothing_goes_beside_a_pending_restore(table: HoodieTable, tmp_path: Pat
     "name", ["v6_cow_history", "v9_mor_history", "v9_mor_failed_rolled_back", "v6_mor_restored",
              "v9_cow_clustering_done", "v6_cow_archived_beyond_savepoint"],
 )  # fmt: skip
-def test_no_row_of_a_table_of_hudis_goes(name: str, tmp_path: Path) -> None:
+def test_deleting_orphans_keeps_all_rows_of_a_table_of_hudi(name: str, tmp_path: Path) -> None:
     table = HoodieTable(unzip_table(name, tmp_path))
     table.cleanup()
     assert_rows_equal(table.read(), expected_rows(name))

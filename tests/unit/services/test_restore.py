@@ -12,7 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.container import read_record
-from hoodie_ds.services.losses import Loss
+from hoodie_ds.services.undoing import Loss
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from hoodie_ds.timeline.archive.archive import archive_of
@@ -78,7 +78,7 @@ def test_the_rows_are_as_of_the_target_and_the_batches_come_again(kind: str, bac
     assert [i.time for i in load_timeline(place.storage, 1).savepoints] == [times[back_to]]
 
 
-def test_what_is_written_down_is_what_hudi_writes() -> None:
+def test_the_restore_metadata_is_that_of_hudi() -> None:
     place, _ = _written()
     times = _times(place)
     place.table.restore(times[1])
@@ -155,7 +155,7 @@ def test_a_time_that_no_write_has_is_refused_with_its_neighbours(
 
 
 @pytest.mark.parametrize("to", ["yesterday", "", "2020"])
-def test_what_is_no_time_is_refused(to: str) -> None:
+def test_a_string_that_is_no_instant_time_is_refused(to: str) -> None:
     place, states = _written()
     with pytest.raises(TimelineError, match="is not an instant time"):
         place.table.restore(to)
@@ -170,7 +170,7 @@ def test_a_table_without_writes_has_no_way_back(tmp_path: Path) -> None:
         table.restore("20200101000000000")
 
 
-def test_a_wrong_time_leaves_no_restore_that_was_killed() -> None:
+def test_a_wrong_time_resumes_an_interrupted_restore_first() -> None:
     place, states = _written()
     times = _times(place)
     _kill(place, times, "inflight")
@@ -215,7 +215,7 @@ def test_pending_writes_and_plans_go_too() -> None:
 
 
 @pytest.mark.parametrize("mode", [{}, {MODE: SEVERAL}])
-def test_a_writer_that_began_before_does_not_commit(mode: dict[str, str]) -> None:
+def test_a_writer_that_began_before_the_restore_does_not_commit(mode: dict[str, str]) -> None:
     place, states = _written(**mode)
     begun = place.begin(trips(("a", "x", 9, 9.0)))
     place.table.restore(_times(place)[1])
@@ -260,7 +260,7 @@ ENDS: dict[str, Callable[[list[str]], str]] = {
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("by", ["restore", "write", "one of several"])
-def test_a_restore_that_was_killed_is_gone_on_with(kind: str, end: str, by: str) -> None:
+def test_an_interrupted_restore_is_resumed(kind: str, end: str, by: str) -> None:
     place, states = _written(kind)
     times = _times(place)
     _kill(place, times, end)
@@ -349,7 +349,7 @@ def test_a_restore_that_another_engine_left_is_completed_by_hand_alone() -> None
 
 
 @pytest.mark.parametrize("plan", ["gone", "empty", "whole"])
-def test_which_instants_a_restore_took_its_plan_tells(plan: str) -> None:
+def test_the_plan_of_a_restore_says_which_instants_it_removed(plan: str) -> None:
     place, _ = _written()
     times = _times(place)
     place.table.restore(times[1])
@@ -390,7 +390,7 @@ def test_a_write_that_was_archived_is_in_the_way(tmp_path: Path) -> None:
         table.restore(savepoint.time)
 
 
-def test_writes_that_were_archived_before_the_target_are_not(tmp_path: Path) -> None:
+def test_writes_archived_before_the_target_do_not_prevent_a_restore(tmp_path: Path) -> None:
     folder = unzip_table("v6_cow_archived_beyond_savepoint", tmp_path)
     table = HoodieTable(folder)
     first, second, third = (instant.time for instant in table.timeline.commits)

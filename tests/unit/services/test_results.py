@@ -43,7 +43,7 @@ def _last_logged(caplog: pytest.LogCaptureFixture) -> str:
     return line
 
 
-def test_a_compaction_tells_what_it_wrote(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_compaction_reports_what_it_wrote(caplog: pytest.LogCaptureFixture) -> None:
     storage, table = _table(**{TYPE: "MERGE_ON_READ"})
     table.upsert(trips(("a", "x", 2, 9.0), ("d", "x", 1, 1.0)))
     before = _data(storage)
@@ -64,7 +64,7 @@ def test_a_compaction_tells_what_it_wrote(caplog: pytest.LogCaptureFixture) -> N
     assert not caplog.messages
 
 
-def test_a_clustering_tells_what_it_wrote(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_clustering_reports_what_it_wrote(caplog: pytest.LogCaptureFixture) -> None:
     new_files = {"hoodie.parquet.small.file.limit": "0"}
     storage, table = _table(**{"hoodie.index.type": "SIMPLE", **new_files})
     table.insert(trips(("d", "x", 1, 1.0)))
@@ -82,7 +82,7 @@ def test_a_clustering_tells_what_it_wrote(caplog: pytest.LogCaptureFixture) -> N
     assert repr(table.cluster()) == "<ServiceResult: clustering, nothing to do>"
 
 
-def test_cleaning_and_archiving_tell_what_they_deleted(caplog: pytest.LogCaptureFixture) -> None:
+def test_cleaning_and_archiving_report_what_they_deleted(caplog: pytest.LogCaptureFixture) -> None:
     storage, table = _table()
     for ts in (2, 3, 4):
         table.upsert(trips(("a", "x", ts, 1.0)))
@@ -110,7 +110,9 @@ def test_cleaning_and_archiving_tell_what_they_deleted(caplog: pytest.LogCapture
     assert not caplog.messages
 
 
-def test_what_is_undone_and_kept_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_rollbacks_restores_and_savepoints_report_their_effect(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     storage, table = _table()
     first = table.timeline.commits[0].time
     size = size_text(sum(_data(storage).values()))
@@ -141,7 +143,7 @@ def test_what_is_undone_and_kept_is_told(caplog: pytest.LogCaptureFixture) -> No
     assert repr(everything).startswith(f"<Undoing: back to the empty table, without {first}")
 
 
-def test_many_instants_are_told_by_the_first_and_the_last() -> None:
+def test_many_instants_are_shown_by_the_first_and_the_last() -> None:
     instants = tuple(Instant(f"2025010{n}", Action.COMMIT, State.COMPLETED) for n in range(1, 6))
     result = ServiceResult(Service.ARCHIVE, instants, Work(files_deleted=15), duration_ms=7)
     said = "archive of 5 instants, 20250101 to 20250105, 15 files deleted, 7 ms"
@@ -156,11 +158,11 @@ def test_many_instants_are_told_by_the_first_and_the_last() -> None:
     ("size", "text"),
     [(0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (1536, "1.5 KB"), (3 << 40, "3.0 TB")],
 )
-def test_sizes_are_told_as_people_write_them(size: int, text: str) -> None:
+def test_sizes_are_formatted_for_people(size: int, text: str) -> None:
     assert size_text(size) == text
     assert size_text(5 << 50) == "5,120.0 TB"
 
 
-def test_what_was_taken_back_since_has_written_nothing() -> None:
+def test_an_instant_rolled_back_since_has_written_nothing() -> None:
     storage, _ = _table()
     assert work_of(open_table(storage), "20200101000000000") == Work()

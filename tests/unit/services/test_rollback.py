@@ -7,7 +7,7 @@ import pytest
 from hoodie_ds.errors import CorruptFileError, TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.container import read_record, write_record
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
-from hoodie_ds.services.losses import Loss, Undoing
+from hoodie_ds.services.undoing import Loss, Undoing
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
@@ -156,7 +156,7 @@ def test_only_the_newest_write_can_be_undone() -> None:
 
 
 @pytest.mark.parametrize("time", ["20200101000000000", "a rollback", None])
-def test_what_is_no_write_is_refused(time: str | None) -> None:
+def test_an_instant_that_is_no_write_is_refused(time: str | None) -> None:
     place = _place()
     place.table.upsert(ONE)
     if time is None:
@@ -197,7 +197,7 @@ def test_a_write_whose_predecessor_was_cleaned_stays() -> None:
     assert place.rows() == [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
 
 
-def test_a_write_that_a_later_one_stands_on_stays_until_that_has_ended() -> None:
+def test_a_write_stays_while_a_later_one_is_pending() -> None:
     place = _place()
     place.table.upsert(ONE)
     begun = place.begin(TWO)
@@ -240,7 +240,7 @@ def test_a_write_is_not_undone_while_its_writer_lives() -> None:
     assert len(place.rows()) == 4
 
 
-def test_a_late_put_of_what_was_undone_is_taken_back_again() -> None:
+def test_a_completed_file_put_after_the_rollback_is_deleted_again() -> None:
     """Its writer was stopped when it had decided; others completed the instant, and undid it."""
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE, numbered(0))
@@ -254,7 +254,7 @@ def test_a_late_put_of_what_was_undone_is_taken_back_again() -> None:
     assert len(place.rows()) == 4
 
 
-def test_a_late_put_is_taken_back_by_one_of_several_writers_too() -> None:
+def test_a_completed_file_put_late_is_deleted_by_one_of_several_writers_too() -> None:
     place = _place("COPY_ON_WRITE", **{MODE: SEVERAL})
     place.table.upsert(ONE)
     newest = load_timeline(place.storage, 1).commits[-1]
@@ -267,7 +267,7 @@ def test_a_late_put_is_taken_back_by_one_of_several_writers_too() -> None:
     assert place.rows() == [("a", "x", 3, 3.0), ("c", "x", 2, 2.0), ("d", "z", 2, 2.0)]
 
 
-def test_a_writer_that_puts_late_takes_back_itself_what_was_undone() -> None:
+def test_a_writer_that_puts_its_completed_file_late_deletes_it_itself() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
     place.table.upsert(TWO)
@@ -278,7 +278,7 @@ def test_a_writer_that_puts_late_takes_back_itself_what_was_undone() -> None:
     assert load_timeline(place.storage, 1).commit_at(newest.time) is None
 
 
-def test_a_writer_that_puts_late_leaves_what_others_completed() -> None:
+def test_a_writer_that_puts_its_completed_file_late_leaves_what_others_completed() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
     (commit,) = load_timeline(place.storage, 1).commits
@@ -290,7 +290,7 @@ def test_a_writer_that_puts_late_leaves_what_others_completed() -> None:
     assert load_timeline(place.storage, 1).commits == (commit,)
 
 
-def test_what_another_engine_has_under_the_time_stays() -> None:
+def test_a_commit_of_another_engine_under_the_same_time_stays() -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(ONE)
     newest = load_timeline(place.storage, 1).commits[-1]
@@ -331,7 +331,7 @@ def test_a_rollback_that_was_killed_is_finished_by_the_next_write(
     assert not place.storage.list(TEMP, recursive=True)
 
 
-def test_who_applies_the_decision_when_all_is_done_does_nothing() -> None:
+def test_applying_a_decision_that_is_carried_out_does_nothing() -> None:
     place = _place()
     place.table.upsert(ONE)
     place.table.upsert(TWO)
@@ -342,14 +342,14 @@ def test_who_applies_the_decision_when_all_is_done_does_nothing() -> None:
     assert place.storage.files == before
 
 
-def test_who_applies_the_decision_late_does_nothing() -> None:
+def test_applying_a_decision_late_does_nothing() -> None:
     place = _place()
     place.table.upsert(ONE)
     place.table.upsert(TWO)
     place.table.rollback()
     before, newest = place.storage.files, newest_decision(place.storage)
     services = place.table._services()
-    services.look(services.open_table())
+    services.current_timeline(services.open_table())
     assert place.storage.files == before
     assert newest_decision(place.storage) == newest
 

@@ -258,7 +258,7 @@ def test_a_commit_whose_file_a_clean_takes_is_refused(pending: bool) -> None:
     assert {table.savepoint(time).time for time in (second, third)} == {second, third}
 
 
-def test_what_a_clean_took_of_an_archived_commit_is_missed_too() -> None:
+def test_a_cleaned_file_of_an_archived_commit_is_missed_too() -> None:
     storage = MemoryStorage()
     table = _table(storage, "COPY_ON_WRITE")
     table.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))

@@ -78,7 +78,7 @@ def _foreign_update(storage: MemoryStorage, options: dict[str, str], number: lis
             storage.put_if_absent(path, body)
 
 
-def test_what_one_process_has_done_another_does_not_do_again() -> None:
+def test_a_group_with_a_result_is_not_rewritten_again() -> None:
     start, model = table("shared", COW)
     planned = clusterer(start, COW, "a").schedule()
     assert planned is not None
@@ -95,7 +95,7 @@ def test_what_one_process_has_done_another_does_not_do_again() -> None:
     assert found(start) == model.plain()
 
 
-def test_of_two_that_rewrite_a_group_at_once_the_first_counts() -> None:
+def test_the_first_of_two_results_of_a_group_counts() -> None:
     start, model = table("at once", COW)
     planned = clusterer(start, COW, "a").schedule()
     assert planned is not None
@@ -119,7 +119,7 @@ def test_of_two_that_rewrite_a_group_at_once_the_first_counts() -> None:
         (Kind.PUT, ".hoodie/.locks/decisions/*4"),
     ],
 )
-def test_what_another_has_completed_meanwhile_is_left_alone(kind: Kind, pattern: str) -> None:
+def test_a_clustering_completed_by_another_process_is_left_alone(kind: Kind, pattern: str) -> None:
     start, model = table("completed", COW)
     planned = clusterer(start, COW, "a").schedule()
     assert planned is not None
@@ -136,7 +136,7 @@ def test_what_another_has_completed_meanwhile_is_left_alone(kind: Kind, pattern:
 @pytest.mark.parametrize(
     "pattern", ["*.replacecommit.inflight", MARKER, RESULT, "*/manifest_1.json"]
 )
-def test_one_that_was_rolled_back_meanwhile_leaves_nothing(pattern: str) -> None:
+def test_a_clustering_rolled_back_meanwhile_leaves_no_files(pattern: str) -> None:
     start, model = table("rolled back", COW)
     before = _data(start)
     planned = clusterer(start, COW, "a").schedule()
@@ -164,7 +164,7 @@ def test_rows_that_another_engine_commits_meanwhile_are_among_those_rewritten(
     assert found(start) == model.after(Step(trips(("b", "x", 30, 9.0)))).plain()
 
 
-def test_who_is_disturbed_again_and_again_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clustering_whose_groups_keep_changing_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     start, _ = table("disturbed", COW)
     planned = clusterer(start, COW, "a").schedule()
     assert planned is not None
@@ -209,7 +209,7 @@ def test_a_damaged_result_is_made_again() -> None:
 
 
 @pytest.mark.parametrize("name", [r"\.parquet$", r"\.log\.1"])
-def test_a_file_that_was_lost_is_told_and_nothing_is_rewritten(name: str) -> None:
+def test_a_missing_file_is_reported_and_nothing_is_rewritten(name: str) -> None:
     start, _ = table("lost", MOR)
     planned = clusterer(start, MOR, "a").schedule()
     assert planned is not None

@@ -94,7 +94,7 @@ def test_large_file_groups_are_left_as_they_are() -> None:
     assert _plan(table, **_limits(small_file_limit="1")) is None
 
 
-def test_no_more_groups_than_allowed_and_the_rest_is_told() -> None:
+def test_a_plan_has_at_most_the_allowed_groups_and_lists_the_partitions_left_out() -> None:
     table = _table({f"{p}/{n}-0": 10 for p in "pqr" for n in "ab"})
     plan = _plan(table, **_limits(max_num_groups="3", max_bytes_per_group="10"))
     assert _groups(plan) == [["p/a-0"], ["p/b-0"], ["q/a-0"]]
@@ -148,7 +148,7 @@ def test_log_files_are_named_as_hudi_does_the_newest_first() -> None:
     assert plan.groups[0].slices[0].log_files == tuple(reversed(logs))
 
 
-def test_what_a_service_or_a_write_is_at_work_on_is_left_out() -> None:
+def test_file_groups_of_services_and_pending_writes_are_left_out() -> None:
     table = _table({f"p/{n}-0": 10 for n in "abcd"})
     storage = table.storage
     slices = (ClusteringSlice("p", "a-0", ""),)
@@ -163,7 +163,7 @@ def test_what_a_service_or_a_write_is_at_work_on_is_left_out() -> None:
     assert _groups(_plan(table)) == [["p/d-0"]]
 
 
-def test_a_file_that_was_lost_is_told_rather_than_planned_around() -> None:
+def test_a_missing_file_is_reported_when_planning() -> None:
     table = _table({"p/a-0": 10, "p/b-0": 10})
     lost = f"p/a-0_0-1-1_{T1}.parquet"
     table.storage.delete(lost)
@@ -216,7 +216,7 @@ def test_an_expression_that_takes_time_without_bound_is_refused() -> None:
         WriteOptions.parse({"path": "/t", f"{PLAN}partition.regex.pattern": r"(a)\1"})
 
 
-def test_flinks_sizes_are_megabytes_where_flinks_are() -> None:
+def test_sizes_of_flinks_options_are_megabytes() -> None:
     short = WriteOptions.parse(
         {
             "path": "/t",

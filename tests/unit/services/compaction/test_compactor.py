@@ -86,7 +86,7 @@ def test_what_is_done_is_not_done_again() -> None:
     assert _base_files(place, instant) == done
 
 
-def test_of_two_that_merge_one_file_group_the_first_counts() -> None:
+def test_the_first_of_two_results_of_a_file_group_counts() -> None:
     place = table("x")
     before = place.rows()
     instant, plan = scheduled(place)
@@ -142,7 +142,7 @@ def test_a_result_that_comes_late_is_taken_back(ended: str) -> None:
     assert _is_well(place, before)
 
 
-def test_a_result_that_others_complete_with_at_once_stays() -> None:
+def test_a_result_with_which_others_complete_at_once_stays() -> None:
     place = table("x")
     before = place.rows()
     instant, plan = scheduled(place)
@@ -161,7 +161,7 @@ def test_a_result_that_others_complete_with_at_once_stays() -> None:
     assert _is_well(place, before)
 
 
-def test_two_may_find_that_a_file_group_was_replaced() -> None:
+def test_two_processes_may_find_that_a_file_group_was_replaced() -> None:
     place = table("x", "y")
     instant, plan = scheduled(place)
     place.table.overwrite(rows(5, "x"), partitions_only=True)
@@ -281,7 +281,7 @@ def test_a_file_group_that_is_replaced_after_it_was_merged_stays_hidden() -> Non
 
 
 @pytest.mark.parametrize("what", ["base", "log", "all"])
-def test_a_slice_of_which_something_is_lost_is_not_compacted(what: str) -> None:
+def test_a_slice_with_a_missing_file_is_not_compacted(what: str) -> None:
     place = table("x")
     instant, _ = scheduled(place)
     (slice_,) = foreign.slices(place.storage, "x")
@@ -289,7 +289,7 @@ def test_a_slice_of_which_something_is_lost_is_not_compacted(what: str) -> None:
     base, log = slice_.base.path, slice_.logs[0].path
     for path in {"base": [base], "log": [log], "all": [base, log]}[what]:
         place.storage.delete(path)
-    with pytest.raises(CorruptFileError, match=r"is missing|no committed file is there"):
+    with pytest.raises(CorruptFileError, match=r"is missing|has no committed file"):
         compactor(place).run(instant)
     assert not _base_files(place, instant)
 
@@ -393,7 +393,7 @@ def test_a_manifest_that_is_there_counts_if_it_says_the_same(left: str) -> None:
     assert _is_well(place, before)
 
 
-def test_a_compaction_that_was_decided_is_completed_by_whoever_comes_next() -> None:
+def test_a_decided_compaction_is_completed_by_the_next_process() -> None:
     place = table("x")
     before = place.rows()
     instant, plan = scheduled(place)
@@ -419,7 +419,7 @@ def test_no_recovery_of_a_write_touches_a_pending_compaction() -> None:
     assert _is_well(place, before)
 
 
-def test_a_damaged_result_is_not_guessed() -> None:
+def test_a_damaged_result_is_reported() -> None:
     place = table("x")
     instant, plan = scheduled(place)
     path = result_path(instant.time, plan.operations[0])

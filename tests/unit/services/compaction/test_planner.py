@@ -195,7 +195,7 @@ def test_few_bytes_of_log_files_wait_by_option() -> None:
     assert _plan(place, **{"hoodie.compaction.logfile.size.threshold": str(10**9)}) is None
 
 
-def test_what_is_beyond_the_target_waits_for_the_next_plan() -> None:
+def test_slices_beyond_the_target_wait_for_the_next_plan() -> None:
     """Slices without a base file count 120 MB each: two reach a target of 200 MB."""
     place = table("x")
     for partition in ("p", "q", "r"):
@@ -248,7 +248,7 @@ def test_of_a_compacted_table_only_partitions_with_log_files_are_listed() -> Non
     assert not listed & {"", "x"}
 
 
-def test_a_last_plan_that_is_gone_has_all_partitions_looked_at() -> None:
+def test_all_partitions_are_listed_if_the_last_plan_is_gone() -> None:
     place = table("x", "y")
     (done,) = place.table.compact()
     upsert(place, 3, "x", "y")

@@ -161,7 +161,7 @@ def test_plans_of_compactions_go_there_and_back() -> None:
     assert found(table) == rows
 
 
-def test_what_an_old_release_archived_in_few_words_is_taken_along() -> None:
+def test_sparse_entries_of_an_old_release_are_converted() -> None:
     """No time of completion, a commit without content, and a savepoint, which has none here."""
     storage, _ = _compacted()
     for file in archive_files(storage, ".hoodie/archived").values():

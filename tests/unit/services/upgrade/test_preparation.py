@@ -169,7 +169,7 @@ def test_a_table_of_a_database_is_taken_along_without_its_payload(kind: str) -> 
     assert found(table) == [("b", "x", 1, 3.0)]
 
 
-def test_what_nobody_here_can_carry_out_is_left_to_its_engine() -> None:
+def test_a_plan_of_an_unknown_kind_is_left_to_its_engine() -> None:
     storage = MemoryStorage("memory://t")
     table = _table(storage, "COPY_ON_WRITE", 9)
     storage.put_if_absent(".hoodie/timeline/20990101000000000.indexing.requested", b"")
@@ -198,7 +198,7 @@ def test_a_table_whose_savepoints_refuse_the_version_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_an_object_store_keeps_no_times_by_which_old_log_files_are_told(kind: str) -> None:
+def test_merged_log_files_on_an_object_store_refuse_a_downgrade(kind: str) -> None:
     """Hudi on the JVM would merge them into the newest base files once more."""
     inner = MemoryStorage("memory://t")
     _table(inner, kind, 9)

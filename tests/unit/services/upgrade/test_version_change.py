@@ -280,7 +280,7 @@ def test_the_version_among_the_options_is_no_contradiction() -> None:
         assert (table.upgrade(to) if to > 8 else table.downgrade(to)).after == to
 
 
-def test_what_is_dead_is_undone_before() -> None:
+def test_a_dead_write_is_rolled_back_before_the_change() -> None:
     place = Place({**TRIPS, BUCKETS: "1"})
     place.table.upsert(trips(("a", "x", 1, 1.0)))
     message = place.begin(trips(("a", "x", 2, 2.0))).write()
@@ -301,7 +301,7 @@ def test_a_writer_that_began_before_is_refused() -> None:
     assert found(place.table) == [("a", "x", 1, 1.0)]
 
 
-def test_nobody_writes_while_a_table_is_on_its_way() -> None:
+def test_nobody_writes_during_the_change() -> None:
     place = Place({**TRIPS, BUCKETS: "1"})
     place.table.upsert(trips(("a", "x", 1, 1.0)))
     refused: list[str] = []
@@ -321,7 +321,7 @@ def test_nobody_writes_while_a_table_is_on_its_way() -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_what_is_older_than_the_change_is_not_taken_back(kind: str) -> None:
+def test_writes_older_than_the_change_are_not_rolled_back(kind: str) -> None:
     table = _table(MemoryStorage("memory://t"), kind)
     first = table.timeline.commits[0].time
     table.upgrade(8)
@@ -380,7 +380,7 @@ def test_a_merge_of_the_users_own_stays_one_and_so_does_a_table_without_ordering
     assert translated(nine, 6).merge_mode is MergeMode.CUSTOM
 
 
-def test_what_would_merge_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_would_merge_differently_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No table is known whose meaning a step changes: so a step of its own is put in."""
     lost = {"hoodie.table.ordering.fields": "other"}
     monkeypatch.setitem(properties._STEPS, (6, 8), lambda found: lost)
@@ -412,7 +412,7 @@ def test_a_change_under_way_to_another_version_is_ended_first() -> None:
     with pytest.raises(StorageError, match="stopped"):
         HoodieTable("memory://t", {**TRIPS, BUCKETS: "1"}, storage=faulty).upgrade(8)
     table = HoodieTable("memory://t", {**TRIPS, BUCKETS: "1"}, storage=storage)
-    with pytest.raises(TimelineError, match="on its way to version 8"):
+    with pytest.raises(TimelineError, match="change of the table to version 8 is under way"):
         table.upgrade(9)
     assert table.upgrade(8)
     assert table.upgrade(9)
@@ -427,7 +427,7 @@ def test_one_of_several_writers_changes_a_version() -> None:
     assert found(table) == rows
 
 
-def test_a_damaged_commit_is_not_taken_along() -> None:
+def test_a_damaged_commit_is_not_converted() -> None:
     storage = MemoryStorage("memory://t")
     table = _table(storage)
     path = instant_path(table.timeline.commits[0])
@@ -449,7 +449,7 @@ def test_a_file_of_an_attempt_that_ended_is_put_anew() -> None:
     assert storage.read(f".hoodie/timeline/{commit.time}.commit.requested") != b"old"
 
 
-def test_others_may_decide_something_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_is_decided_again_if_others_decided_first(monkeypatch: pytest.MonkeyPatch) -> None:
     decide, tries = version_change._decide, []
 
     def slower(*given: Any) -> bool:
@@ -465,7 +465,7 @@ def test_others_may_decide_something_first(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_timeline_that_loses_files_meanwhile_is_not_taken_along(late: bool) -> None:
+def test_a_timeline_that_loses_files_meanwhile_is_not_converted(late: bool) -> None:
     storage = MemoryStorage("memory://t")
     rows = found(_table(storage))
     gone = {p: d for p, d in storage.files.items() if p.endswith(".commit.requested")}
@@ -489,7 +489,7 @@ def test_a_timeline_that_loses_files_meanwhile_is_not_taken_along(late: bool) ->
     assert found(table) == rows
 
 
-def test_what_is_avro_already_stays_as_it_is() -> None:
+def test_avro_bodies_stay_as_they_are() -> None:
     instant = Instant("20250101000000000", Action.COMMIT, State.COMPLETED, layout=2)
     body = CommitMetadata(operation_type="UPSERT").to_bytes(2)
     assert converted_body(body, instant, 2, "p") == body

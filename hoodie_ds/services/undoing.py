@@ -1,4 +1,4 @@
-"""What a rollback or a restore takes off a table, said before it does so."""
+"""What a rollback or a restore removes from a table."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hoodie_ds.timeline.paths import CONVERTED
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An instant that goes.
+    """An instant that is removed.
 
     Parameters
     ----------
     time : str
-        Its time.
+        Its instant time.
     action : str
-        What it did, as Hudi names it.
+        Its action, as Hudi names it.
     completed : bool
-        Whether it is part of the table; of one that is pending nobody has seen anything.
+        Whether it is completed; readers have seen nothing of a pending one.
     files : int
-        How many files its commit names.
+        Number of files that its commit names.
     rows : int
-        How many rows it inserted, updated and deleted; none where it wrote stored rows anew.
+        Number of rows that it inserted, updated and deleted; 0 if it rewrote stored rows.
     returning : int
-        How many file groups it had put others in place of, or deleted with their partition: their
-        rows are back afterwards.
+        Number of file groups that it replaced, or deleted with their partition: their rows are
+        visible again afterwards.
     bytes : int
         Size of the files that its commit names.
     """
@@ -46,12 +46,12 @@ class Loss:
 
     @classmethod
     def of(cls, storage: Storage, instant: Instant) -> Loss:
-        """Return what goes with an instant.
+        """Return what is lost with an instant.
 
         Raises
         ------
         TimelineError, CorruptFileError
-            Its completed file is gone, or cannot be read.
+            Its completed file is missing, or cannot be read.
         """
         done = instant.state is State.COMPLETED
         if not done or instant.action not in WRITE_ACTIONS:
@@ -68,19 +68,19 @@ class Loss:
     def __str__(self) -> str:
         if not self.completed:
             return f"{self.time} {self.action}, pending"
-        return f"{self.time} {self.action}, {_told(self)}"
+        return f"{self.time} {self.action}, {_extent(self)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Undoing:
-    """What a rollback or a restore takes off a table; false if that is nothing.
+    """What a rollback or a restore removes from a table; false if that is nothing.
 
     Parameters
     ----------
     target : str
         Time of the newest completed write that stays; empty if none does.
     losses : tuple of Loss
-        The instants that go, the newest first.
+        The instants that are removed, the newest first.
     """
 
     target: str
@@ -98,7 +98,7 @@ class Undoing:
             return f"{target}, nothing to do"
         if len(self.losses) == 1:
             return f"{target}, without {self.losses[0]}"
-        return f"{target}, without {counted(len(self.losses), 'instant')}, {_told(self)}"
+        return f"{target}, without {counted(len(self.losses), 'instant')}, {_extent(self)}"
 
     @property
     def bytes(self) -> int:
@@ -107,42 +107,29 @@ class Undoing:
 
     @property
     def files(self) -> int:
-        """Files of completed instants that go, or of which blocks are hidden."""
+        """Number of files of removed completed instants; some log files only get blocks hidden."""
         return sum(loss.files for loss in self.losses)
 
     @property
     def rows(self) -> int:
-        """Rows that were inserted, updated and deleted by completed instants that go."""
+        """Number of rows that removed completed instants inserted, updated and deleted."""
         return sum(loss.rows for loss in self.losses)
 
     @property
     def returning(self) -> int:
-        """File groups that completed instants that go had replaced, or deleted."""
+        """Number of file groups that removed completed instants had replaced, or deleted."""
         return sum(loss.returning for loss in self.losses)
 
 
-def _told(lost: Loss | Undoing) -> str:
-    """Say what goes and what comes back."""
+def _extent(lost: Loss | Undoing) -> str:
+    """Say what is lost and what comes back."""
     files = f"{counted(lost.files, 'file')} ({size_text(lost.bytes)})"
     back = f", {counted(lost.returning, 'file group')} back" if lost.returning else ""
     return f"{files} and {counted(lost.rows, 'row')} lost{back}"
 
 
 def check_written_since(storage: Storage, times: Iterable[str]) -> None:
-    """Refuse to take back what was written before the timeline came into its layout.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    times : iterable of str
-        Of the instants that are to be taken back.
-
-    Raises
-    ------
-    TimelineError
-        One of them is older: log files and markers of then are another layout's.
-    """
+    """Refuse to roll back writes that are older than the timeline's current layout."""
     try:
         converted_at = storage.read(CONVERTED).decode()
     except NotFoundError:

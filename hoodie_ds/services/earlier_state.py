@@ -1,6 +1,6 @@
-"""An earlier state of a table: the timeline then, and whether the files that it needs are there.
+"""An earlier state of a table: its timeline, and whether its files still exist.
 
-Savepoints keep such a state, and rollbacks and restores go back to one.
+Savepoints keep such a state, and rollbacks and restores return to one.
 """
 
 from __future__ import annotations
@@ -30,15 +30,7 @@ _REMEDY: Final = "choose a later instant"
 
 
 def timeline_at(timeline: Timeline, time: str) -> Timeline:
-    """Return a timeline without the writes after a time.
-
-    Parameters
-    ----------
-    timeline : Timeline
-        As it is now.
-    time : str
-        Instant time of the last write that is to count.
-    """
+    """Return a timeline without the writes after a time."""
     return timeline.past(time, lambda instant: _is_later_write(instant, time))
 
 
@@ -49,15 +41,7 @@ def later_writes(timeline: Timeline, time: str) -> tuple[Instant, ...]:
 
 
 def table_archive(table: Table, options: ArchivingOptions = _DEFAULTS) -> Archive:
-    """Return where instants of a table are that have left its active timeline.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    options : ArchivingOptions
-        How the archive is written; who reads it needs none.
-    """
+    """Return the archive of a table; only writers of it pass options."""
     return archive_of(
         table.storage,
         table.layout,
@@ -74,31 +58,17 @@ def _is_later_write(instant: Instant, time: str) -> bool:
 def check_files_are_kept(
     table: Table, timeline: Timeline, time: str, what: str, *, retained: bool = True
 ) -> None:
-    """Refuse where cleans took files that the table had at a time, or are about to.
+    """Refuse with `TimelineError` if cleans deleted files that the table had at a time, or will.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    time : str
-        Time of the last write that is to count.
-    what : str
-        What needs the files, for the message.
-    retained : bool
-        Whether cleans have to say that they keep the files of that time, as Hudi asks for.
-
-    Raises
-    ------
-    TimelineError
-        Files are gone, or a pending clean will delete them; names one.
+    `time` is that of the last write that counts, and `what` names the use of the files in the
+    message. With `retained`, cleans must also state that they retain the files of that time, as
+    Hudi demands.
     """
     storage = table.storage
     cleans = [i for i in (*timeline.completed, *timeline.pending) if i.action is Action.CLEAN]
     past = timeline_at(timeline, time)
     is_kept = any(i.time == time and i.state is State.COMPLETED for i in timeline.savepoints)
-    if retained and not is_kept:  # the files of a savepoint stay, whatever a clean retains
+    if retained and not is_kept:  # a clean keeps the files of a savepoint in any case
         _check_retained(storage, cleans, time, what)
     listed = {status.path for status in storage.list("", recursive=True)}
     condemned = set().union(*(_deleted(storage, i) for i in cleans if i.state != State.COMPLETED))
@@ -132,16 +102,7 @@ def _gone(
 ) -> Iterator[tuple[FileGroupId | None, str, Instant]]:
     """Files that cleans delete and that were the newest of their groups at a time, if not replaced.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    cleans : iterable of Instant
-        Cleans, done and pending.
-    starts : mapping of FileGroupId to set of str
-        When the slices begin that are left, by group.
-    time : str
-        Instant time of the last write that is to count.
+    `starts` says when the remaining slices begin, by group.
     """
     for clean in cleans:
         for path in sorted(_deleted(storage, clean)):
@@ -152,9 +113,9 @@ def _gone(
 
 
 def _replaced_in_archive(table: Table, time: str) -> set[FileGroupId]:
-    """File groups that archived commits up to a time have replaced.
+    """File groups that archived commits up to a time replaced.
 
-    A clean that took them may be on the active timeline longer than those commits are.
+    A clean that deleted them may be on the active timeline longer than those commits are.
     """
     return {FileGroupId(*group) for group in table_archive(table).replaced(time)}
 
@@ -176,7 +137,7 @@ def _lost(storage: Storage, what: str, path: str, whose: str) -> TimelineError:
 
 
 def _starts(paths: Iterable[str]) -> dict[FileGroupId | None, set[str]]:
-    """When the slices of each file group begin."""
+    """Start times of the slices of each file group."""
     found: dict[FileGroupId | None, set[str]] = {}
     for path in paths:
         group, start = _place(path)
@@ -196,7 +157,7 @@ def _place(path: str) -> tuple[FileGroupId | None, str]:
 
 
 def _earliest_retained(storage: Storage, clean: Instant) -> str:
-    """The first commit whose files a clean keeps; empty where it goes by versions."""
+    """The first commit whose files a clean keeps; empty for a clean by versions."""
     with suppress(NotFoundError):
         if clean.state is not State.COMPLETED:
             kept = read_plan(storage, clean).earliest
@@ -208,7 +169,7 @@ def _earliest_retained(storage: Storage, clean: Instant) -> str:
 
 
 def _deleted(storage: Storage, clean: Instant) -> frozenset[str]:
-    """Paths of the files that a clean has deleted, or is to; none once it is archived."""
+    """Paths of the files that a clean deleted, or will; none once it is archived."""
     with suppress(NotFoundError):
         return file_changes(storage, clean).deleted
     return frozenset()

@@ -1,7 +1,7 @@
-"""The boundary between a batch and the table services that it brings along.
+"""Failures of table services that run with a batch.
 
-The batch goes on whatever becomes of a service: what fails is logged, noted on storage, reported
-and due again with a later batch.
+The batch continues whatever happens to a service: a failure is logged, recorded on storage and
+reported, and the service is due again with a later batch.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _log = logging.getLogger("hoodie_ds")
 
 @dataclass(frozen=True, slots=True)
 class ServiceFailure:
-    """A table service that failed beside a batch, and is tried again with a later one.
+    """A table service that failed during a batch; a later batch tries it again.
 
     Parameters
     ----------
     service : Service
-        Which it was.
+        The service.
     instant : str
-        The instant that it was about; that of the batch where it has none yet.
+        Its instant; that of the batch if it has none yet.
     reason : str
-        What went wrong.
+        The error.
     """
 
     service: Service
@@ -47,24 +47,7 @@ class ServiceFailure:
 def attempted(
     service: Service, root: str, instant: str, work: Callable[[], object]
 ) -> ServiceFailure | None:
-    """Do a part of a service beside a batch, which goes on whatever becomes of it.
-
-    Parameters
-    ----------
-    service : Service
-        Which it is.
-    root : str
-        The table's base path, for the log.
-    instant : str
-        The instant that it is about.
-    work : callable
-        Does it.
-
-    Returns
-    -------
-    ServiceFailure or None
-        What went wrong, which is logged; None if nothing did.
-    """
+    """Run a part of a service; return its failure, which is logged, instead of raising it."""
     try:
         work()
     except (HoodieError, OSError, pa.ArrowException) as error:
@@ -75,36 +58,19 @@ def attempted(
 
 
 def note_failures(storage: Storage, time: str | None, failures: Sequence[ServiceFailure]) -> None:
-    """Note what failed beside a commit, which is complete by then and cannot say so itself.
+    """Record on storage which services failed during a commit that is complete already.
 
-    There is one note of a table, of the newest such commit.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str or None
-        The commit's; None if there is none.
-    failures : sequence of ServiceFailure
-        What went wrong; nothing is written where nothing did.
+    A table has one such file, that of the newest commit with failures.
     """
     if time is not None and failures:
         note = {"instant": time, "failures": [asdict(failure) for failure in failures]}
-        with suppress(StorageError):  # it may be what they failed of
+        with suppress(StorageError):  # it may be why they failed
             storage.replace(FAILED_SERVICES, json.dumps(note).encode())
 
 
 def noted_failures(storage: Storage, time: str) -> tuple[ServiceFailure, ...]:
-    """Return what failed beside a commit; nothing once another one has had failures.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        The commit's.
-    """
-    # No note, or a damaged one, on which nothing depends.
+    """Return the services that failed during a commit; nothing once a later one had failures."""
+    # There is none, or it is damaged; nothing depends on it.
     with suppress(NotFoundError, ValueError, KeyError, TypeError, RecursionError):
         note = json.loads(storage.read(FAILED_SERVICES))
         if note["instant"] == time:

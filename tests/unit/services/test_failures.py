@@ -10,7 +10,7 @@ import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, LockTimeoutError
-from hoodie_ds.services.boundary import (
+from hoodie_ds.services.failures import (
     ServiceFailure,
     attempted,
     note_failures,
@@ -40,7 +40,7 @@ def failing(error: BaseException) -> Callable[[], None]:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_what_a_service_meets_on_storage_is_told_and_goes_no_further(
+def test_a_storage_error_of_a_service_is_reported_and_not_raised(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "hoodie_ds"):
@@ -54,7 +54,7 @@ def test_what_a_service_meets_on_storage_is_told_and_goes_no_further(
 
 
 @pytest.mark.parametrize("error", [AssertionError("a bug"), KeyboardInterrupt(), KeyError("x")])
-def test_a_bug_or_the_user_is_not_taken_for_a_failing_service(error: BaseException) -> None:
+def test_bugs_and_interrupts_are_raised(error: BaseException) -> None:
     with pytest.raises(type(error)):
         attempted(Service.CLEAN, "/t", TIME, failing(error))
 
@@ -69,7 +69,7 @@ FAILURES = (
 _NO_FAILURES = ("1", "[1]", "[{}]", '[{"service": "x", "instant": "1", "reason": ""}]')
 
 
-def test_what_failed_beside_a_commit_is_noted_until_something_fails_beside_another() -> None:
+def test_failures_of_a_commit_are_recorded_until_a_later_commit_has_failures() -> None:
     storage = MemoryStorage()
     assert noted_failures(storage, TIME) == ()
     note_failures(storage, TIME, FAILURES)
@@ -80,7 +80,7 @@ def test_what_failed_beside_a_commit_is_noted_until_something_fails_beside_anoth
     assert len(storage.files) == 1
 
 
-def test_nothing_is_noted_where_nothing_failed_and_nothing_was_committed() -> None:
+def test_nothing_is_recorded_without_failures_or_without_a_commit() -> None:
     storage = MemoryStorage()
     note_failures(storage, TIME, ())
     note_failures(storage, None, FAILURES)
@@ -93,13 +93,13 @@ def test_nothing_is_noted_where_nothing_failed_and_nothing_was_committed() -> No
     + [f'{{"instant": "{TIME}", "failures": {one}}}'.encode() for one in _NO_FAILURES],
     ids=range(10),
 )
-def test_a_damaged_note_says_nothing(note: bytes) -> None:
+def test_a_damaged_record_is_ignored(note: bytes) -> None:
     storage = MemoryStorage()
     storage.replace(FAILED_SERVICES, note)
     assert noted_failures(storage, TIME) == ()
 
 
-def test_a_storage_that_takes_no_note_fails_no_batch() -> None:
+def test_a_record_that_cannot_be_written_fails_no_batch() -> None:
     storage = FaultyStorage(MemoryStorage(), [Fault(Effect.FAILED, path=FAILED_SERVICES)])
     note_failures(storage, TIME, FAILURES)
     assert noted_failures(storage, TIME) == ()
