@@ -1,4 +1,4 @@
-"""Rows as callers have them, taken as Arrow record batches."""
+"""Rows in the forms of callers, converted to Arrow record batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from hoodie_ds.errors import SchemaError
 
 Rows: TypeAlias = Any
-"""Rows in a form that `arrow_rows` takes."""
+"""Rows in a form that `arrow_rows` accepts."""
 
 _FORMS = (
     "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, or anything "
@@ -18,19 +18,9 @@ _FORMS = (
 
 
 def arrow_rows(rows: Rows) -> pa.RecordBatchReader:
-    """Return rows as a reader of record batches, which may be read once.
+    """Return rows, of one of `_FORMS`, as a reader of record batches that can be read once.
 
-    Parameters
-    ----------
-    rows : object
-        A pyarrow ``Table``, ``RecordBatch`` or ``RecordBatchReader``, a pandas or Polars frame, or
-        anything that has the Arrow PyCapsule interface for streams or arrays. Of a pandas frame
-        an index with a name is a column, and one without a name is left out.
-
-    Raises
-    ------
-    SchemaError
-        The rows are none of these, or their columns cannot become Arrow data.
+    An index of a pandas frame becomes a column if it has a name, and is left out otherwise.
     """
     try:
         return _reader(rows)

@@ -1,6 +1,6 @@
 """`HoodieTable`: a Hudi table without Spark, Arrow tables in and out.
 
-It takes the same way as the Spark sink: the same coordinator, task writer, handles and reader.
+It uses what the Spark sink uses: the same coordinator, task writer, handles and reader.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _NAMES_OF_OTHERS: Final = {
     "append": "insert(rows) adds rows, upsert(rows) merges them by key",
     "create_checkpoint": "none is needed; archive() shortens the timeline",
     "current_snapshot": "timeline.completed has the commits",
-    "drop": "delete(rows) takes keys, delete_partitions(paths) partitions; the table is its folder",
+    "drop": "delete(rows), delete_partitions(paths) delete; the table is its folder",
     "files": "inspect.files() has partitions and file groups with their files",
     "file_uris": "inspect.files() has partitions and file groups with their files",
     "get_add_actions": "inspect.files() has partitions and file groups with their files",
@@ -87,7 +87,7 @@ _NAMES_OF_OTHERS: Final = {
     "vacuum": "clean() deletes old files",
     "version": "timeline.completed has the commits",
 }
-"""What users of other libraries type, and what does it here."""
+"""Method names of other libraries, and their counterparts here."""
 
 
 class HoodieTable:
@@ -96,21 +96,21 @@ class HoodieTable:
     Parameters
     ----------
     path : str or path-like
-        Base path: a local folder, in which ``~`` is the user's, or an fsspec URL. It takes the
-        place of the option ``path``.
+        Base path: a local folder, with ``~`` for the user's home, or an fsspec URL. It replaces
+        the option ``path``.
     options : mapping of str to str, optional
-        Options of every write, with Hudi's names; those of a call win over them. They are
-        checked here, though a table that does not exist yet is created by the first write. A key
-        that is not known is refused, whatever its prefix. The method that is called says the
-        operation: a write is refused if ``hoodie.datasource.write.operation`` says another one,
-        but `insert` takes ``bulk_insert``.
+        Options of every write, with Hudi's names; those of a call win over them. They are checked
+        here, though the first write creates the table. An unknown key is refused, whatever its
+        prefix. The called method decides the operation: a write is refused if
+        ``hoodie.datasource.write.operation`` names another one, except ``bulk_insert`` with
+        `insert`.
     storage : Storage, optional
-        Rooted at the base path, in place of the one that the path's scheme gives.
+        Rooted at the base path, instead of the storage of the path's scheme.
     clock, ids : Clock and IdSource, optional
-        In place of the machine's.
+        Instead of the machine's.
     merge_hook : MergeHook, optional
-        Merges rows with one key, in a table with merge mode CUSTOM; as the option
-        ``hoodie.py.merge.hook``, by which other processes name it.
+        Merges rows with one key, in a table with merge mode CUSTOM; the same as the option
+        ``hoodie.py.merge.hook``, which names it for other processes.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class HoodieTable:
         merge_hook: MergeHook | None = None,
     ) -> None:
         if not isinstance(path, (str, os.PathLike)):
-            raise OptionError("path", path, "give the table's folder, as text or pathlib.Path")
+            raise OptionError("path", path, "give the table's folder, as a string or pathlib.Path")
         self._options = {**given_options(options), "path": os.fspath(path)}
         check_options(self._options)
         self._storage = storage
@@ -144,16 +144,16 @@ class HoodieTable:
         return f"HoodieTable({self._options['path']!r})"
 
     def _repr_html_(self) -> str:
-        """Return the table at a glance, as notebooks show it."""
+        """Return an overview of the table for notebooks."""
         try:
             return self.inspect.show()._repr_html_()
         except HoodieError as error:
             return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
 
-    if not TYPE_CHECKING:  # which is to know every name
+    if not TYPE_CHECKING:  # which must know every name
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-            """Say what a name that another library has for it is called here."""
+            """Name the counterpart of a method of another library."""
             error = f"{type(self).__name__!r} object has no attribute {name!r}"
             hint = _NAMES_OF_OTHERS.get(name)
             raise AttributeError(f"{error}; {hint}" if hint else error, name=name, obj=self)
@@ -183,7 +183,7 @@ class HoodieTable:
         return self._write(rows, Operation.UPSERT, options)
 
     def insert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
-        """Append rows, also such whose key is stored; creates the table if there is none.
+        """Append rows, even if their key is stored; creates the table if there is none.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class HoodieTable:
         *,
         partitions_only: bool = False,
     ) -> WriteResult:
-        """Put rows in place of all that is there (``insert_overwrite_table``).
+        """Replace all rows of the table (``insert_overwrite_table``).
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class HoodieTable:
         options : mapping of str to str, optional
             Further options of this write.
         partitions_only : bool
-            Whether partitions that `rows` have no row of stay (``insert_overwrite``).
+            Whether partitions without a row in `rows` stay (``insert_overwrite``).
         """
         operation = (
             Operation.INSERT_OVERWRITE if partitions_only else Operation.INSERT_OVERWRITE_TABLE
@@ -242,23 +242,23 @@ class HoodieTable:
         Parameters
         ----------
         partitions : str or iterable of str
-            Partition paths, taken letter by letter, with commas and blanks; but ``*`` stands for
-            any text. A path that is not there is passed over.
+            Partition paths, taken literally, with commas and blanks, except that ``*`` stands for
+            any string. A path that does not exist is ignored.
         options : mapping of str to str, optional
             Further options of this write.
         exact : bool
-            Whether ``*`` stands for itself, as in the path of a partition that holds one.
+            Whether ``*`` stands for itself, for a partition path that contains one.
 
         Raises
         ------
         OptionError
-            No partition is given, or something that is no text.
+            No partition is given, or something that is not a string.
         """
         paths = strings("partitions", partitions)
         if not paths:
             raise OptionError("partitions", None, "name the partitions to delete")
         empty = self.schema.empty_table()
-        # Not by way of the option, whose text knows no comma within a path and no outer blank.
+        # Not by the option, whose string allows no comma within a path and no outer blank.
         return self._write(empty, Operation.DELETE_PARTITION, options, (paths, exact))
 
     def read(
@@ -276,16 +276,15 @@ class HoodieTable:
         filter : pyarrow.compute.Expression, optional
             Which rows to return.
         as_of : str, Instant, WriteResult or Savepoint, optional
-            Instant time, or date, up to which commits count by the time at which they were begun
-            (``as.of.instant``).
+            Instant time, or date, up to which commits count by their begin (``as.of.instant``).
 
         Raises
         ------
         SchemaError
             A column does not exist, or the filter does not fit the columns.
         TimelineError
-            What the table was at that moment has been cleaned or archived, or a commit before it
-            is incomplete.
+            Files of that moment have been cleaned, or commits archived, or a commit before it is
+            incomplete.
         """
         return self.scan(columns, filter, as_of).to_table()
 
@@ -295,15 +294,15 @@ class HoodieTable:
         filter: pc.Expression | None = None,
         as_of: Moment | None = None,
     ) -> Scanner:
-        """Return the table as it is now, to be read batch by batch, or by another library.
+        """Return the table as it is now, to read batch by batch, or by another library.
 
-        Partitions, files and row groups that the filter rules out are not opened or read, as far
-        as partition paths, buckets and the files' own statistics tell.
+        Partitions, files and row groups that the filter rules out, by partition paths, buckets and
+        the files' own statistics, are not opened or read.
 
         Parameters
         ----------
         columns, filter, as_of
-            As of `read`.
+            As for `read`.
 
         Raises
         ------
@@ -326,14 +325,14 @@ class HoodieTable:
         return self.scan(filter=filter).count_rows()
 
     def head(self, n: int = 5, columns: str | Iterable[str] | None = None) -> pa.Table:
-        """Return a few of the latest rows, whichever are read first.
+        """Return a few of the latest rows, those that are read first.
 
         Parameters
         ----------
         n : int
-            How many at most.
+            Maximum number.
         columns : str or iterable of str, optional
-            As of `read`.
+            As for `read`.
         """
         scanner, found, rows = self.scan(columns), list[pa.RecordBatch](), 0
         for batch in scanner.to_batches():
@@ -365,18 +364,18 @@ class HoodieTable:
     ) -> pa.Table:
         """Return the rows that commits of a range wrote, as they are at its end.
 
-        Deletes do not show.
+        Deletes are not returned.
 
         Parameters
         ----------
         begin : str, Instant, WriteResult or Savepoint
-            A commit, or as text an instant time or date, after which commits count; ``000`` for all
-            of them. Of a table of version 6 the times at which they were begun count, of later
-            ones those at which they were completed.
+            A commit, or an instant time or date as a string, after which commits count; ``000`` for
+            all of them. Commits count by their begin in a table of version 6, and by their
+            completion in later versions.
         end : str, Instant, WriteResult or Savepoint, optional
-            The same of the last ones that count; the newest commit if None.
+            The same for the last commit that counts; the newest one if None.
         columns, filter
-            As of `read`.
+            As for `read`.
 
         Raises
         ------
@@ -384,8 +383,8 @@ class HoodieTable:
             A column does not exist, or the filter does not fit the columns.
         TimelineError
             Files of the range have been cleaned, and
-            ``hoodie.datasource.read.incr.fallback.fulltablescan.enable`` does not let the whole
-            table be looked through for what is left of its rows.
+            ``hoodie.datasource.read.incr.fallback.fulltablescan.enable`` does not allow to search
+            the whole table for the remaining rows.
         """
         asked = {
             QueryOptions.query_type.key: QueryType.INCREMENTAL.value,
@@ -395,28 +394,28 @@ class HoodieTable:
         return Scanner(self._query(asked), columns, filter).to_table()
 
     def read_changes(self, begin: Moment, end: Moment | None = None) -> pa.Table:
-        """Return the changes that commits of a range made: a row for each row that they changed.
+        """Return the changes of a range of commits: a row for each changed row.
 
         Parameters
         ----------
         begin : str, Instant, WriteResult or Savepoint
-            A commit, or as text an instant time or date, after which commits count; ``000`` for all
-            of them. In all versions, as in Hudi, the times at which they were begun count, which
-            ``ts_ms`` has.
+            A commit, or an instant time or date as a string, after which commits count; ``000`` for
+            all of them. Commits count by their begin in all versions, as in Hudi; ``ts_ms`` holds
+            it.
         end : str, Instant, WriteResult or Savepoint, optional
-            The same of the last ones that count; the newest commit if None.
+            The same for the last commit that counts; the newest one if None.
 
         Returns
         -------
         pyarrow.Table
             ``op`` is ``i``, ``u`` or ``d``; ``ts_ms`` the instant time of the commit; ``before``
-            and ``after`` are the row as JSON. An image that is missing is null, or the text
-            ``null`` where the commit has logged it so.
+            and ``after`` are the row as JSON. A missing image is null, or the string ``null`` if
+            the commit has logged it so.
 
         Raises
         ------
         TimelineError
-            Files have been cleaned, or commits archived, without which the changes cannot be told.
+            Files that the changes need have been cleaned, or commits archived.
         """
         asked = {
             QueryOptions.query_type.key: QueryType.INCREMENTAL.value,
@@ -445,7 +444,7 @@ class HoodieTable:
 
     @property
     def inspect(self) -> Inspector:
-        """What the table is made of and what has happened to it, as ``hoodie-py`` shows it."""
+        """The table's contents and history, as ``hoodie-py`` shows them."""
         options = ReadOptions.parse(self._options)
         hook = self._merge_hook or options.merge_hook
         known = self._parsed(None)
@@ -459,22 +458,21 @@ class HoodieTable:
         only_if_due: bool = False,
         progress: Progress | None = None,
     ) -> ServiceResult[Compaction]:
-        """Merge log files into base files (merge-on-read); the rows stay as they are.
+        """Merge log files into base files (merge-on-read); the rows do not change.
 
-        Compactions that were planned before, by whichever engine, are carried out first. Writers
-        go on meanwhile.
+        Pending compactions, of any engine, are executed first. Writers continue meanwhile.
 
         Parameters
         ----------
         options : mapping of str to str, optional
             Further options, such as ``hoodie.compaction.strategy``.
         dry : bool
-            Whether only to say what would be done.
+            Whether only to report what would be done.
         only_if_due : bool
-            Whether to plan nothing new before ``hoodie.compact.inline.trigger.strategy`` and what
-            belongs to it ask for it.
+            Whether to schedule a compaction only if it is due, by
+            ``hoodie.compact.inline.trigger.strategy`` and its thresholds.
         progress : callable, optional
-            Is told how many file groups of a plan are done, and of how many.
+            Called with the numbers of finished and of all file groups of a plan.
 
         Returns
         -------
@@ -484,9 +482,9 @@ class HoodieTable:
         Raises
         ------
         UnsupportedTableError
-            The table is not a merge-on-read one.
+            The table is not merge-on-read.
         HoodieError
-            The compaction failed; the rows are as before, and what is planned stays planned.
+            The compaction failed; the rows are as before, and its plan stays pending.
         """
         context = replace(self._services(options, dry), progress=progress)
         compact = partial(Compactor(context).compact, dry, only_if_due)
@@ -499,19 +497,19 @@ class HoodieTable:
         dry: bool = False,
         progress: Progress | None = None,
     ) -> ServiceResult[Clustering]:
-        """Rewrite small file groups into larger ones, sorted by option; the rows stay as they are.
+        """Rewrite small file groups into larger ones, sorted by option; the rows do not change.
 
-        Clusterings that were planned before, by whichever engine, are carried out first. Writers
-        go on meanwhile, but for those to the same file groups.
+        Pending clusterings, of any engine, are executed first. Writers continue meanwhile, except
+        those to the same file groups.
 
         Parameters
         ----------
         options : mapping of str to str, optional
             Further options, such as ``hoodie.clustering.plan.strategy.sort.columns``.
         dry : bool
-            Whether only to say what would be done.
+            Whether only to report what would be done.
         progress : callable, optional
-            Is told how many groups of a plan are done, and of how many.
+            Called with the numbers of finished and of all groups of a plan.
 
         Returns
         -------
@@ -525,7 +523,7 @@ class HoodieTable:
         UnsupportedTableError
             The table has a bucket index.
         HoodieError
-            The clustering failed; the rows are as before, and what is planned stays planned.
+            The clustering failed; the rows are as before, and its plan stays pending.
         """
         context = replace(self._services(options, dry), progress=progress)
         return followed(context, partial(Clusterer(context).cluster, dry))
@@ -533,7 +531,7 @@ class HoodieTable:
     def clean(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
     ) -> ServiceResult[Cleaning]:
-        """Delete old files that nobody needs any more, by the options ``hoodie.clean.*``.
+        """Delete old files that are no longer needed, by the options ``hoodie.clean.*``.
 
         A clean that another process has begun is finished first.
 
@@ -542,7 +540,7 @@ class HoodieTable:
         options : mapping of str to str, optional
             Further options, such as ``hoodie.clean.commits.retained``.
         dry : bool
-            Whether to say only what would be deleted.
+            Whether only to report what would be deleted.
 
         Returns
         -------
@@ -552,24 +550,24 @@ class HoodieTable:
         Raises
         ------
         HoodieError
-            The clean was refused or failed; what was begun the next one finishes.
+            The clean was refused or failed; the next one finishes it.
         """
         return clean(self._services(options, dry), dry=dry)
 
     def archive(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
     ) -> ServiceResult[Instant]:
-        """Move the oldest instants off the active timeline into Hudi's archive, if it is too long.
+        """Move the oldest instants from the active timeline to Hudi's archive, if it is too long.
 
         The options ``hoodie.keep.max.commits`` and ``hoodie.keep.min.commits`` say how many may be
-        there, and how many are left. What is archived stays part of the table.
+        there, and how many remain. Archived commits stay part of the table.
 
         Parameters
         ----------
         options : mapping of str to str, optional
-            Further options, such as those.
+            Further options, such as those two.
         dry : bool
-            Whether to change nothing, and only say what would be archived.
+            Whether to change nothing, and only report what would be archived.
 
         Returns
         -------
@@ -579,19 +577,19 @@ class HoodieTable:
         Raises
         ------
         HoodieError
-            The archive was refused or failed; what was begun the next one finishes.
+            The archive was refused or failed; the next one finishes it.
         """
         return archive(self._services(options, dry), dry=dry)
 
     def cleanup(self, *, dry: bool = False) -> Orphans:
-        """Delete data files that no commit names, nor ever will: leftovers of late or dead writers.
+        """Delete data files that no commit will ever name: leftovers of late or dead writers.
 
-        Files of pending instants stay, as their writer may be at work; `rollback` takes them.
+        Files of pending instants stay, as their writer may be at work; `rollback` deletes them.
 
         Parameters
         ----------
         dry : bool
-            Whether to change nothing, and only say what would be deleted.
+            Whether to change nothing, and only report what would be deleted.
 
         Returns
         -------
@@ -615,16 +613,16 @@ class HoodieTable:
     ) -> Savepoint:
         """Keep the files of a commit, so that `restore` can go back to it.
 
-        No clean takes them until `delete_savepoint`. A commit that has a savepoint keeps it.
+        No clean deletes them until `delete_savepoint`. An existing savepoint of the commit stays.
 
         Parameters
         ----------
         instant : str, Instant or WriteResult, optional
             Instant time of a completed commit of the active timeline; the newest by default.
         user, comments : str
-            Who makes the savepoint, and why; for those who look at it later.
+            Who makes the savepoint, and why; for later readers.
         dry : bool
-            Whether to change nothing, and only say what would be kept.
+            Whether to change nothing, and only report what would be kept.
 
         Returns
         -------
@@ -634,9 +632,9 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            An argument is not what it has to be.
+            An argument is malformed.
         TimelineError
-            There is no such commit; a clean took one of its files, or will; or a restore is
+            There is no such commit; a clean deleted one of its files, or will; or a restore is
             pending.
         """
         time = None if instant is None else instant_time("instant", instant)
@@ -644,22 +642,22 @@ class HoodieTable:
         return make_savepoint(self._services(dry=dry), time, who, why, dry=dry)
 
     def delete_savepoint(self, instant: Moment, *, dry: bool = False) -> Savepoint:
-        """Let cleans take the files of a savepoint again; the commit itself stays.
+        """Let cleans delete the files of a savepoint again; the commit itself stays.
 
-        But where commits after it are archived (``hoodie.archive.beyond.savepoint``) it is archived
-        too, and what it has replaced is cleaned before that.
+        If commits after it are archived already (``hoodie.archive.beyond.savepoint``), it is
+        archived too, and the file groups that it has replaced are cleaned before that.
 
         Parameters
         ----------
         instant : str, Instant, WriteResult or Savepoint
             Time of the savepoint.
         dry : bool
-            Whether to change nothing, and only say what would be let go.
+            Whether to change nothing, and only report which files would be released.
 
         Returns
         -------
         Savepoint
-            The one that is no more.
+            The deleted savepoint.
 
         Raises
         ------
@@ -667,16 +665,16 @@ class HoodieTable:
             It has no time.
         TimelineError
             There is no such savepoint, or a restore is pending; or the commit would have to be
-            archived, and what it has replaced cannot be cleaned yet.
+            archived, and the file groups that it has replaced cannot be cleaned yet.
         """
         return delete_savepoint(self._services(dry=dry), instant_time("instant", instant), dry=dry)
 
     def rollback(self, instant: Moment | None = None, *, dry: bool = False) -> Undoing:
-        """Take a write off the table: what it inserted, updated and deleted is lost.
+        """Roll back a write: what it inserted, updated and deleted is lost.
 
         The rows are then as before it, and its micro-batches can be written again: a stream that
-        goes on without them is refused (`MissedBatchesError`), as Spark takes them for done. A
-        plan of a compaction or clustering that is pending is cancelled.
+        continues without them, as Spark considers them done, is refused (`MissedBatchesError`). The
+        plan of a pending compaction or clustering is cancelled.
 
         Parameters
         ----------
@@ -684,7 +682,7 @@ class HoodieTable:
             Time of the newest completed write, or of a pending one; the newest completed write
             by default, if no other is pending.
         dry : bool
-            Whether to change nothing, and only say what would be lost.
+            Whether to change nothing, and only report what would be lost.
 
         Returns
         -------
@@ -694,12 +692,12 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            What is given has no time.
+            The argument has no time.
         TimelineError
-            There is no such write; none is named, and one is pending; others come after it,
-            completed or pending; it has a savepoint; its writer is at work; a clean took files that
-            the table had before it, or will; a compaction has log files named after it; or a
-            restore is pending.
+            There is no such write; none is named, and one is pending; others follow it, completed
+            or pending; it has a savepoint; its writer is at work; a clean deleted files that the
+            table had before it, or will; a compaction has log files named after it; or a restore is
+            pending.
         """
         time = None if instant is None else instant_time("instant", instant)
         context = self._services(dry=dry)
@@ -708,12 +706,11 @@ class HoodieTable:
     def restore(self, to: Moment, *, dry: bool = False) -> Undoing:
         """Go back to an earlier state: all that was written after it is lost.
 
-        Writes and plans that are pending go too. The rows, the schema and the micro-batches that
-        are known are as of then: a stream has to bring its batches since then again, from an
-        earlier copy of its checkpoint or a new one, and is refused otherwise
-        (`MissedBatchesError`). Nobody writes while a restore is pending; one that was killed is
-        gone on with by whoever calls this or writes next. One that another engine left pending is
-        completed first.
+        Pending writes and plans are rolled back too. The rows, the schema and the known
+        micro-batches are as of then: a stream must repeat its batches since then, from an earlier
+        copy of its checkpoint or a new one, and is refused otherwise (`MissedBatchesError`). No
+        process writes while a restore is pending; the next call or write resumes an interrupted
+        one. A pending restore of another engine is completed first.
 
         Parameters
         ----------
@@ -721,8 +718,8 @@ class HoodieTable:
             Instant time of a savepoint or of another completed write of the active timeline, the
             last one that stays.
         dry : bool
-            Whether to change nothing, and only say what would be lost; of a pending restore, what
-            it takes.
+            Whether to change nothing, and only report what would be lost, or what a pending restore
+            undoes.
 
         Returns
         -------
@@ -732,10 +729,10 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            What is given has no time.
+            The argument has no time.
         TimelineError
-            There is no such write; one after it has a savepoint, or was archived; or a clean took
-            files that the table had then, or will.
+            There is no such write; one after it has a savepoint, or was archived; or a clean
+            deleted files that the table had then, or will.
         """
         context = self._services(dry=dry)
         time = instant_time("to", to)
@@ -752,23 +749,22 @@ class HoodieTable:
     ) -> BucketRescale:
         """Rewrite a table with a bucket index into other numbers of buckets, as one commit.
 
-        The rows stay as they are; to incremental queries they are new, as after an overwrite.
-        Writers that began before are refused; those that name a number of buckets have to name
-        the new one.
+        The rows do not change; to incremental queries they are new, as after an overwrite. Writers
+        that began before are refused; those that name a number of buckets must name the new one.
 
         Parameters
         ----------
         num_buckets : int
             Buckets of each partition.
         rules : str, optional
-            Partitions with another number, as ``regex,number;regex,number``; none if not given,
-            whatever rules the table has.
+            Partitions with another number, as ``regex,number;regex,number``. By default there are
+            none, even if the table has rules.
         options : mapping of str to str, optional
             Further options of this write.
         dry : bool
-            Whether only to say what would be done.
+            Whether only to report what would be done.
         progress : callable, optional
-            Is told how many bytes of the file groups are read, and of how many.
+            Called with the bytes read so far, and the bytes of all file groups.
 
         Returns
         -------
@@ -780,7 +776,7 @@ class HoodieTable:
         OptionError
             The number or the rules are malformed.
         UnsupportedTableError
-            The table has no bucket index, or options for keys that are not known.
+            The table has no bucket index, or its options for keys are unknown.
         TimelineError
             A compaction or clustering is pending.
         HoodieError
@@ -794,23 +790,23 @@ class HoodieTable:
         return retry_after_conflicts(parsed, partial(rescaler.rescale, dry=dry))
 
     def upgrade(self, to: int, *, dry: bool = False) -> VersionChange:
-        """Make the table one of a later version, by Hudi's rules; the rows stay as they are.
+        """Make the table one of a later version, by Hudi's rules; the rows do not change.
 
-        Before, writes that are dead are undone, clusterings and cleans that wait are carried out,
-        and a merge-on-read table is compacted. A metadata table is dropped, if the table's options
-        have ``hoodie.metadata.enable=false``. Stop the writers: one that is at work is refused when
-        it commits. A call that was killed is gone on with by the same call again, and nobody writes
-        before that; readers go on. Savepoints stay, and can be read; to restore the table to what
-        it was before is refused, as to roll that back. A merge-on-read table of version 6 that has
-        an ordering field comes to be ordered by it, whatever its standard payload class; where that
-        changes the order, a warning says so, and savepoints have to be deleted before.
+        First, dead writes are rolled back, pending clusterings and cleans are executed, and a
+        merge-on-read table is compacted. A metadata table is dropped, if the table's options have
+        ``hoodie.metadata.enable=false``. Stop the writers: one that is at work is refused when it
+        commits. The same call resumes an interrupted one, and no process writes before that;
+        readers continue. Savepoints stay readable; a restore or rollback to before the upgrade is
+        refused. A merge-on-read table of version 6 with an ordering field is ordered by it from
+        then on, whatever its standard payload class; if that changes the order, a warning says so,
+        and savepoints must be deleted before.
 
         Parameters
         ----------
         to : int
-            8 or 9. A table that has this version already stays as it is.
+            8 or 9. A table of this version is not changed.
         dry : bool
-            Whether to change nothing, and only say what would be.
+            Whether to change nothing, and only report what would be.
 
         Returns
         -------
@@ -822,28 +818,28 @@ class HoodieTable:
         OptionError
             There is no such version, or the table has a later one.
         TimelineError
-            Something is pending that has to be finished first.
+            A pending action must be finished first.
         UnsupportedTableError
-            The table has a metadata table, and the options do not say that it may go; or its rows
-            would be merged otherwise in the other version.
+            The table has a metadata table, and the options do not drop it; or its rows would be
+            merged differently in the other version.
         """
         return self._change_version("upgrade", to, dry)
 
     def downgrade(self, to: int, *, dry: bool = False) -> VersionChange:
-        """Make the table one of an earlier version, by Hudi's rules; the rows stay as they are.
+        """Make the table one of an earlier version, by Hudi's rules; the rows do not change.
 
-        What is said of `upgrade` holds here too. Of a merge-on-read table with savepoints version 6
-        is refused: it would take their log files for slices of their own, and read other rows.
-        In version 6 Hudi on the JVM tells by the times of the timeline's files which log files a
-        compaction has merged. They are set on a local disk; an object store has none that can be,
-        and such log files have to be cleaned there before.
+        The rules of `upgrade` apply here too. For a merge-on-read table with savepoints version 6
+        is refused: their log files would become slices of their own, with other rows. In version 6
+        Hudi on the JVM finds out by the modification times of the timeline's files which log files
+        a compaction has merged. They are set on a local disk; an object store does not allow that,
+        and such log files must be cleaned there before.
 
         Parameters
         ----------
         to : int
-            6 or 8. A table that has this version already stays as it is.
+            6 or 8. A table of this version is not changed.
         dry : bool
-            Whether to change nothing, and only say what would be.
+            Whether to change nothing, and only report what would be.
 
         Returns
         -------
@@ -862,19 +858,19 @@ class HoodieTable:
     def sync_catalog(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
     ) -> CatalogSync:
-        """Tell a Hive metastore or AWS Glue what it lacks of the table.
+        """Update a Hive metastore or AWS Glue with what it lacks of the table.
 
         Parameters
         ----------
         options : mapping of str to str, optional
             Further options, such as ``hoodie.datasource.hive_sync.metastore.uris``.
         dry : bool
-            Whether only to say what the catalog would be told.
+            Whether only to report the changes to the catalog.
 
         Returns
         -------
         CatalogSync
-            What it was told, or would be; false if it knows all.
+            The changes, made or not; false if the catalog is up to date.
 
         Raises
         ------
@@ -891,29 +887,29 @@ class HoodieTable:
     def sync_delta(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
     ) -> DeltaSync:
-        """Make a Delta log beside the table, or bring it up to date.
+        """Make a Delta log next to the table, or bring it up to date.
 
-        The whole table is compared with the whole log, so that whatever the log lacks or has too
-        much is put right; a table without one is taken up as it is now.
+        The whole table is compared with the whole log, so that missing and excess entries are
+        corrected; a new log begins with the table as it is now.
 
         Parameters
         ----------
         options : mapping of str to str, optional
             Further options.
         dry : bool
-            Whether to change nothing, and only say what would be done.
+            Whether to change nothing, and only report what would be done.
 
         Returns
         -------
         DeltaSync
-            The version of the log, and what it added and removed; false if nothing was to be done.
+            The version of the log, and what it added and removed; false if there was nothing to do.
 
         Raises
         ------
         SchemaError
             Delta lacks the type of a column.
         DeltaSyncError
-            There is a Delta log that is not of this library's making, or is damaged.
+            There is a Delta log that another library made, or that is damaged.
         """
         context = self._services(options)
         table = open_table(context.storage)
@@ -936,7 +932,7 @@ class HoodieTable:
         storage = self._storage or storage_to_write(parsed)
         coordinator = Coordinator(parsed, storage, self._clock, self._ids)
         if parsed.concurrency.is_shared and parsed.concurrency.conflict_retries:
-            reader = reader.read_all()  # what can be read once cannot be written again
+            reader = reader.read_all()  # a reader that is read once cannot be written again
         return retry_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
 
     def _write_once(self, coordinator: Coordinator, rows: Rows) -> WriteResult:
@@ -948,7 +944,7 @@ class HoodieTable:
         try:
             return coordinator.commit([message])
         except (LockTimeoutError, WriteConflictError):
-            coordinator.abort([message])  # else it looks alive to others until it is old
+            coordinator.abort([message])  # otherwise it looks alive until its heartbeat expires
             raise
 
     def _query(self, asked: Mapping[str, str | None] | None = None) -> Query:
@@ -976,18 +972,17 @@ class HoodieTable:
         return self._storage or storage_to_read(WriteOptions.parse(self._options))
 
     def _completed(self, name: str, given: Moment) -> str:
-        """Return the time by which the range of an incremental query tells a commit from others."""
+        """Return the time of a commit in the range of an incremental query."""
         time = instant_time(name, given)
         commit = None if isinstance(given, str) else self.timeline.commit_at(time)
         return time if commit is None else commit.ended
 
     def _change_version(self, method: str, to: int, dry: bool) -> VersionChange:
         known = VERSIONS[1:] if method == "upgrade" else VERSIONS[:-1]
-        if type(to) is not int or to not in known:  # 8.0 is equal, and written otherwise
+        if type(to) is not int or to not in known:  # 8.0 is equal, and formatted differently
             raise OptionError("to", to, f"give {' or '.join(map(str, known))}, as a number")
         context = self._services(dry=dry)
-        # The version that the table's options name is the one that it has, or is to have, and so
-        # is the order of rows.
+        # The table's options may name the version and the order of rows before or after.
         options = replace(context.options, table_version=None, merge_mode=None, payload_class=None)
         context = replace(context, options=options)
         found = context.open_table(to_be_dropped=True).properties.version
@@ -997,7 +992,7 @@ class HoodieTable:
 
 
 def _agreed(called: Operation, said: Operation | None) -> Operation:
-    """Return the operation of the method that was called, which the option may not contradict."""
+    """Return the operation of the called method; refuse an option that contradicts it."""
     if said is None or said is called:
         return called
     if called is Operation.INSERT and said is Operation.BULK_INSERT:
@@ -1005,6 +1000,6 @@ def _agreed(called: Operation, said: Operation | None) -> Operation:
     raise OptionError(
         OperationOptions.operation.key,
         said.value,
-        f"the method that was called does {called.value}; leave the option out, or call the "
-        "method that does what it says",
+        f"the called method does {called.value}; leave the option out, or call the method of that "
+        "operation",
     )
