@@ -19,7 +19,7 @@ from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.reader.late_columns import Places
 from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader
-from hoodie_ds.reader.pruning.pruner import Pruner
+from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet

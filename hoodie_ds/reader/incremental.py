@@ -26,7 +26,7 @@ from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.reader.pruning.pruner import Pruner
+from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.snapshot import refusing_deleted_files
 from hoodie_ds.reader.time_travel import before, travel

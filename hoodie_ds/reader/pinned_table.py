@@ -11,7 +11,7 @@ from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
-from hoodie_ds.reader.pruning.pruner import Pruner
+from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import Storage

@@ -690,7 +690,7 @@ TIMES_AND_NAMES = [
             lambda moment, instant, by_completion=True: moment(instant),
         ),
         "tests/unit/reader/test_changes.py"
-        "::test_who_goes_on_after_the_last_change_gets_none_twice[9]",
+        "::test_a_range_that_begins_at_the_last_change_has_none_twice[9]",
         "a reader of changes who goes on from the last one gets it twice",
     ),
     Mutant(
@@ -1257,14 +1257,14 @@ READS = [
             lambda changed, known, names: changed(Changed(known, names=known.names & names), names),
         ),
         "tests/unit/timeline/test_loading.py"
-        "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
+        "::test_changes_are_loaded_as_if_all_names_were_parsed_again",
         "P14: rows of what was rolled back are read",
     ),
     Mutant(
         "instants of the second that changed are taken over from before",
         within("loading._changed", min=max),
         "tests/unit/timeline/test_loading.py"
-        "::test_what_changes_is_taken_in_as_if_all_were_loaded_anew",
+        "::test_changes_are_loaded_as_if_all_names_were_parsed_again",
         "P14: a commit is not seen",
     ),
     Mutant(
@@ -1350,7 +1350,7 @@ READS = [
     Mutant(
         "old names are not counted where all are listed",
         always("loading._counted", (0, 0)),
-        "tests/unit/timeline/test_settled_instants.py::test_what_others_do_is_seen_wherever_it_is",
+        "tests/unit/timeline/test_settled_instants.py::test_what_other_processes_change_is_seen_at_any_time",
         "P13: what changes among old instants is not seen",
     ),
     Mutant(
@@ -2931,7 +2931,7 @@ LAYOUT_2 = [
     Mutant(
         "instants are archived that the archive has",
         instead("lsm_writer._missing", once_more()),
-        f"{_LSM_WRITER}::test_what_the_archive_has_is_not_put_again",
+        f"{_LSM_WRITER}::test_archived_instants_are_not_put_again",
         "Hudi lists an instant twice, and an archiver that was killed leaves it so",
     ),
     Mutant(

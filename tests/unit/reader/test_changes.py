@@ -75,7 +75,9 @@ def test_a_row_that_an_older_one_brings_back_is_a_change(version: str, tmp_path:
 
 
 @pytest.mark.parametrize("version", ["6", "8", "9"])
-def test_who_goes_on_after_the_last_change_gets_none_twice(version: str, tmp_path: Path) -> None:
+def test_a_range_that_begins_at_the_last_change_has_none_twice(
+    version: str, tmp_path: Path
+) -> None:
     """What a change tells of its commit is the requested time, by which Hudi's range goes."""
     table = HoodieTable(str(tmp_path), {**TRIPS, VERSION: version})
     seen, after = [], "000"
@@ -112,7 +114,7 @@ def test_a_write_that_overlaps_is_not_passed_over(version: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_several_log_files_of_a_commit_are_told_once(version: str, tmp_path: Path) -> None:
+def test_changes_in_several_log_files_of_a_commit_come_once(version: str, tmp_path: Path) -> None:
     many = [(f"k{number:03}", "x", 1, 1.0) for number in range(300)]
     given = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", VERSION: version}
     table = HoodieTable(str(tmp_path), {**given, "hoodie.logfile.max.size": "1000"})
@@ -126,7 +128,7 @@ def test_several_log_files_of_a_commit_are_told_once(version: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_damaged_change_data_are_told_of_and_no_changes(version: str, tmp_path: Path) -> None:
+def test_damaged_change_data_is_an_error(version: str, tmp_path: Path) -> None:
     given = {**TRIPS, **CDC, BUCKETS: "1", VERSION: version}
     table = HoodieTable(str(tmp_path), given)
     table.upsert(trips(("a", "x", 1, 1.0)))
@@ -148,7 +150,7 @@ def test_damaged_change_data_are_told_of_and_no_changes(version: str, tmp_path: 
     assert HoodieTable(str(tmp_path)).inspect.verify()
 
 
-def test_changes_go_to_other_processes(tmp_path: Path) -> None:
+def test_a_changes_query_can_be_pickled(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**TRIPS, BUCKETS: "1"})
     table.upsert(trips(("a", "x", 1, 1.0)))
     asked = {**CDC_QUERY, "path": str(tmp_path)}

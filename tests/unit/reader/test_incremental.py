@@ -93,7 +93,7 @@ def test_columns_at_the_end_of_a_range(tmp_path: Path) -> None:
     assert "tip" not in then.read_incremental("000", end).column_names
 
 
-def test_a_query_goes_to_other_processes(tmp_path: Path) -> None:
+def test_an_incremental_query_can_be_pickled(tmp_path: Path) -> None:
     written(tmp_path)
     asked = {QUERY: "incremental", f"{READ}begin.instanttime": "000", "path": str(tmp_path)}
     query = open_query(open_storage(str(tmp_path)), ReadOptions.parse(asked))
@@ -288,13 +288,13 @@ def keys_of(rows: object) -> list[str]:
     return sorted(rows["_hoodie_record_key"].to_pylist())  # type: ignore[index]
 
 
-def test_rows_that_do_not_say_who_wrote_them(tmp_path: Path) -> None:
+def test_rows_without_a_commit_time_are_refused(tmp_path: Path) -> None:
     table = HoodieTable(str(unzip_table("v9_mor_virtual_keys", tmp_path)))
     with pytest.raises(UnsupportedTableError, match="which commit wrote them"):
         table.read_incremental("000")
 
 
-def test_a_moment_that_is_none(tmp_path: Path) -> None:
+def test_a_string_that_is_no_instant_time(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="allowed is an instant time"):
         written(tmp_path).read(as_of="yesterday")
 

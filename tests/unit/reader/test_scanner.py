@@ -298,7 +298,7 @@ def test_only_columns_that_are_needed_are_read() -> None:
     assert Scanner(query, ["id"], F("fare") > 1.0)._fetched == ["id", "fare"]
 
 
-def test_a_plan_goes_to_other_processes() -> None:
+def test_a_plan_can_be_pickled() -> None:
     place = Place(**{INDEX: "BUCKET"})
     place.table.upsert(many(9))
     query = SnapshotQuery(PinnedTable.latest(place.storage))

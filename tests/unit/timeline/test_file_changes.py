@@ -24,7 +24,7 @@ def test_a_commit_is_read_once(table: Timeline) -> None:
     assert read.call_count == 2
 
 
-def test_what_was_not_asked_for_longest_is_let_go(table: Timeline) -> None:
+def test_the_least_recently_used_instant_is_dropped(table: Timeline) -> None:
     table.commit(1, base(1)).commit(2, base(2)).commit(3, base(3))
     one, two, three = table.view().timeline.commits
     with (

@@ -41,7 +41,7 @@ def test_padding_is_for_comparison_only() -> None:
     assert padded("20260307135827749") == "20260307135827749"
 
 
-def test_a_time_that_is_none_is_refused() -> None:
+def test_a_string_that_is_no_instant_time_is_refused() -> None:
     with pytest.raises(TimelineError, match="'29999999999999999'"):
         following("29999999999999999")
 

@@ -119,7 +119,7 @@ def test_a_timeline_travels_with_its_completion_times() -> None:
     assert pickle.loads(pickle.dumps(Timeline(layout=2))).layout == 2
 
 
-def test_what_comes_and_goes_is_taken_in() -> None:
+def test_new_and_deleted_files_change_the_timeline() -> None:
     storage = MemoryStorage()
     put(storage, f"{T[1]}_{C[1]}.deltacommit", f"{T[2]}.deltacommit.inflight")
     timeline = put(storage, f"{T[2]}_{C[2]}.deltacommit", f"{T[4]}.deltacommit.inflight")

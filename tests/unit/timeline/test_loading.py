@@ -95,7 +95,7 @@ def test_an_empty_commit_reads_as_one_that_did_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_changes_is_taken_in_as_if_all_were_loaded_anew(seed: int) -> None:
+def test_changes_are_loaded_as_if_all_names_were_parsed_again(seed: int) -> None:
     """Appended, archived, rolled back, put late, in seconds and in milliseconds."""
     draw = random.Random(seed)
     storage = MemoryStorage()

@@ -131,7 +131,7 @@ def test_settled_instants_say_what_they_were_made_of(layout: int) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_goes_another_way_is_told_apart(layout: int) -> None:
+def test_timelines_that_differ_are_distinguished(layout: int) -> None:
     one = Settled().extended(completed(layout, n, Action.COMMIT) for n in range(5))
     assert one is not None
     longer = one.extended([completed(layout, 9, Action.COMMIT)])
@@ -276,7 +276,7 @@ def commit_and_archive_as_much(storage: Stored) -> None:
         *(savepoint, savepoint_of_old, commit_by_a_slow_clock, commit_and_archive_as_much),
     ],
 )
-def test_what_others_do_is_seen_wherever_it_is(
+def test_what_other_processes_change_is_seen_at_any_time(
     layout: int, change: Callable[[Stored], None], is_new: bool
 ) -> None:
     storage = known(layout)
@@ -291,7 +291,7 @@ def test_what_others_do_is_seen_wherever_it_is(
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("seed", by_day(range(4), {0, 1}))
-def test_a_table_that_lives_looks_the_same_whoever_asks(layout: int, seed: int) -> None:
+def test_all_processes_load_the_same_timeline(layout: int, seed: int) -> None:
     draw, storage, archived = random.Random(seed), known(layout), 0
     for number in range(LONG, LONG + 400, 20):
         for later in range(number, number + 20):

@@ -90,7 +90,7 @@ def test_an_upgraded_archive_is_in_no_order() -> None:
     assert ended(storage, timeline, T[9]) == T[9]  # it was archived without one
 
 
-def test_a_file_that_was_merged_since_tells_nothing(storage: Storage) -> None:
+def test_a_file_that_was_merged_since_has_no_instants(storage: Storage) -> None:
     timeline = load_timeline(storage, 2)
     storage.delete(f"{HISTORY}/{T[1]}_{T[2]}_1.parquet")
     assert ended(storage, timeline, T[2]) is None

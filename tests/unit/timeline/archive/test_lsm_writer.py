@@ -141,7 +141,7 @@ def test_an_instant_of_which_little_is_left() -> None:
     assert entry_of(replaced, left) == LsmEntry(replaced, b"", b"profile")
 
 
-def test_what_the_archive_has_is_not_put_again() -> None:
+def test_archived_instants_are_not_put_again() -> None:
     storage = MemoryStorage()
     put_entries(storage, [entry(1), entry(2)])
     before = storage.files
@@ -302,7 +302,7 @@ def test_whatever_ends_an_archiver_the_next_one_goes_on(effects: frozenset[Any])
     assert sweep(begun(), lambda storage: archive(storage, [4, 5]), check, effects) > 50
 
 
-def test_and_whatever_ends_that_one() -> None:
+def test_the_next_archiver_may_end_anywhere_too() -> None:
     def check(storage: MemoryStorage, raised: BaseException | None) -> None:
         check_archived(storage, whole=raised is None)
         archive(storage, [4, 5])

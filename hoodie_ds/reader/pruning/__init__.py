@@ -1,1 +1,0 @@
-"""What a filter rules out before it is opened, or read."""
