@@ -1,4 +1,4 @@
-"""The command ``hoodie-py``: looking into a table and mending it, in Hudi's own terms.
+"""The command ``hoodie-py``, which inspects and changes a table.
 
-Modules import no more than click until a command runs, so that help and completion come at once.
+Modules import no more than click until a command runs, so that help and completion are fast.
 """

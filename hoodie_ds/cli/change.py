@@ -1,4 +1,4 @@
-"""Commands that change a table: each says what it would do, and asks before it does it."""
+"""Commands that change a table: each shows what it would do, and asks before it does it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Step = Callable[["HoodieTable", bool, "Progress | None"], object]
-"""Does something to a table, or says what it would do; takes whether it only says so, and what is
-told how far it is."""
+"""Changes a table, or with True returns what it would change; reports its progress."""
 
 _LISTED: Final = 20
-"""Parts of a plan that are told one by one."""
+"""Parts of a plan that are listed at most."""
 
 
 def changing(function: FunctionT) -> Callable[..., None]:
-    """Make a command of a function that returns what is to be done and the question to ask."""
+    """Make a command of a function that returns the `Step` to carry out."""
 
     @wraps(function)
     def command(target: Target, dry_run: bool, yes: bool, **rest: object) -> None:
@@ -38,11 +37,11 @@ def changing(function: FunctionT) -> Callable[..., None]:
 
 
 def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
-    """Say what a step would do, ask, do it, and say what was done."""
+    """Show what a step would do, ask unless `yes`, do it unless `dry_run`, and show the result."""
     table = target.table()
     would = step(table, True, None)
-    told = target.reached(str(would))
-    click.echo(told if dry_run else told.removeprefix("dry "))
+    summary = target.reached(str(would))
+    click.echo(summary if dry_run else summary.removeprefix("dry "))
     if not would:
         return
     for line in _parts(would):
@@ -52,23 +51,20 @@ def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
     if not yes:
         click.confirm("Do it?", abort=True, err=True)
         if _taken(would) is not None:
-            _check_as_told(would, step(table, True, None))
+            _check_unchanged(would, step(table, True, None))
     with working() as advance:
         done = step(table, False, advance)
     click.echo(f"done: {done}" if done else done)
 
 
-def _check_as_told(told: object, now: object) -> None:
-    """Refuse to take more, or something else, than was told before somebody said yes to it."""
-    if _taken(told) != _taken(now):
-        raise Ended(
-            f"the table has changed since the question, and it would be another answer now: {now}; "
-            "run the command again"
-        )
+def _check_unchanged(shown: object, now: object) -> None:
+    """Refuse to lose anything else than was shown before the question."""
+    if _taken(shown) != _taken(now):
+        raise Ended(f"the table has changed since the question: {now}; run the command again")
 
 
 def _taken(would: object) -> object:
-    """What a step takes off a table or keeps for good; None where that is for the step to find."""
+    """Return what a step would delete or keep; None if the step itself decides."""
     from hoodie_ds.services.undoing import Undoing
 
     if isinstance(would, Undoing):
@@ -80,7 +76,7 @@ def _taken(would: object) -> object:
 
 @contextmanager
 def working() -> Iterator[Progress]:
-    """Show on a terminal how far long work is, or that something takes its time."""
+    """Show the progress of long work on a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -100,7 +96,7 @@ def working() -> Iterator[Progress]:
 
 
 def _parts(would: object) -> Iterator[str]:
-    """Tell what a step is about, one by one, and how many more there are."""
+    """Yield the parts of a step, and the number of those that are left out."""
     from hoodie_ds.services.orphans import Orphans
     from hoodie_ds.services.results import ServiceResult
     from hoodie_ds.services.undoing import Undoing
@@ -136,7 +132,7 @@ def compact() -> Step:
 @click.command()
 @changing
 def clean() -> Step:
-    """Delete old files that nobody needs, by the options hoodie.clean.*."""
+    """Delete files of old slices, by the options hoodie.clean.*."""
     return lambda table, dry, _: table.clean(dry=dry)
 
 
@@ -158,7 +154,7 @@ def cluster() -> Step:
 @changing
 @click.argument("instant", required=False)
 def rollback(instant: str | None) -> Step:
-    """Take the write INSTANT off the table, else the newest commit; its rows are lost."""
+    """Roll back the write INSTANT, the newest commit by default; its rows are lost."""
     return lambda table, dry, _: table.rollback(instant, dry=dry)
 
 
@@ -188,7 +184,7 @@ def savepoint(instant: str | None, user: str, comments: str, delete: bool) -> St
 @changing
 @click.argument("instant")
 def restore(instant: str) -> Step:
-    """Go back to the savepoint or write INSTANT; all that came after it is lost."""
+    """Restore the table to the savepoint or write INSTANT; all later writes are lost."""
     return lambda table, dry, _: table.restore(instant, dry=dry)
 
 
@@ -202,9 +198,9 @@ def cleanup() -> Step:
 @click.command()
 @changing
 @click.argument("partitions", nargs=-1, required=True)
-@click.option("--exact", is_flag=True, help="A star in a path stands for itself.")
+@click.option("--exact", is_flag=True, help="A star in a path is a star.")
 def delete_partition(partitions: tuple[str, ...], exact: bool) -> Step:
-    """Delete whole PARTITIONS, in which a star stands for any text; their rows are lost."""
+    """Delete whole PARTITIONS, in which a star matches any string; their rows are lost."""
 
     def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
         if dry:
@@ -215,15 +211,7 @@ def delete_partition(partitions: tuple[str, ...], exact: bool) -> Step:
 
 
 class PartitionLoss:
-    """Partitions that would go, with their live files; false if there are none.
-
-    Parameters
-    ----------
-    partitions : tuple of str
-        Their paths.
-    groups, size : int
-        File groups in them, and bytes.
-    """
+    """Partitions that would be deleted, with their file groups and bytes; false if none."""
 
     def __init__(self, partitions: tuple[str, ...], groups: int, size: int) -> None:
         self.partitions = partitions
@@ -231,7 +219,7 @@ class PartitionLoss:
 
     @classmethod
     def of(cls, table: HoodieTable, given: tuple[str, ...], exact: bool) -> PartitionLoss:
-        """Return what a delete of given partitions takes off a table."""
+        """Return what a delete of given partitions loses; a table without partitions is refused."""
         if not table.properties.partition_fields:
             raise Misused(f"table {table.properties.name!r} has no partitions")
         forms = [re.escape(one) if exact else ".*".join(map(re.escape, one.split("*")))
@@ -261,7 +249,7 @@ class PartitionLoss:
 @changing
 @click.option("--to", type=click.IntRange(8, 9), required=True, help="Table version.")
 def upgrade(to: int) -> Step:
-    """Make the table one of a later version."""
+    """Upgrade the table to a later version."""
     return lambda table, dry, _: table.upgrade(to, dry=dry)
 
 
@@ -269,7 +257,7 @@ def upgrade(to: int) -> Step:
 @changing
 @click.option("--to", type=click.IntRange(6, 8), required=True, help="Table version.")
 def downgrade(to: int) -> Step:
-    """Make the table one of an earlier version."""
+    """Downgrade the table to an earlier version."""
     return lambda table, dry, _: table.downgrade(to, dry=dry)
 
 
@@ -288,7 +276,7 @@ def rescale_buckets(num_buckets: int, rules: str | None) -> Step:
 @click.argument("catalog", type=click.Choice(["hive", "glue"]))
 @changing
 def sync(catalog: str) -> Step:
-    """Tell a catalog of the table, or what is new: `hoodie-py sync hive PATH`."""
+    """Register the table in a catalog, or update its entry: `hoodie-py sync hive PATH`."""
     from hoodie_ds.config.catalog_options import CatalogOptions
 
     modes = {"hive": "hms", "glue": "glue"}
@@ -300,7 +288,7 @@ def sync(catalog: str) -> Step:
 @click.argument("action", type=click.Choice(["sync"]))
 @changing
 def delta(action: str) -> Step:
-    """Make the Delta log beside the table, or put it right: `hoodie-py delta sync PATH`."""
+    """Create or repair the table's Delta log: `hoodie-py delta sync PATH`."""
     return lambda table, dry, _: table.sync_delta(dry=dry)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @as_json
 def verify(target: Target, against: str | None, as_json: bool) -> None:
-    """Every promise of a table at rest: files, checksums, rows, keys, buckets, batches."""
+    """Check every promise of a table at rest: files, checksums, rows, keys, buckets, batches."""
     if against is not None:
         _compare(target, against, as_json)
         return
@@ -35,8 +35,8 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
     inspect = target.table().inspect
     with _progress() as advance:
         found = inspect.verify(advance)
-    told = (replace(one, remedy=target.reached(one.remedy)) for one in found.findings)
-    found = replace(found, findings=tuple(told))
+    findings = (replace(one, remedy=target.reached(one.remedy)) for one in found.findings)
+    found = replace(found, findings=tuple(findings))
     if as_json:
         print_object(found, True, ())
     else:
@@ -55,7 +55,7 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
 
 
 def _compare(target: Target, against: str, as_json: bool) -> None:
-    """Print the rows of a table that are not those of another, by its record key."""
+    """Print the rows of a table that differ from those of another, by its record key."""
     from hoodie_ds.cli.look import print_tables
 
     inspect = target.table().inspect
@@ -69,7 +69,7 @@ def _compare(target: Target, against: str, as_json: bool) -> None:
 
 
 def _side(target: Target, against: str) -> Side:
-    """The rows of a query, of another table, or of files."""
+    """Return the rows of a query, of another table, or of files."""
     from hoodie_ds.errors import TableNotFoundError
     from hoodie_ds.inspection.comparison import is_query, query_side
 
@@ -82,7 +82,7 @@ def _side(target: Target, against: str) -> Side:
 
 
 def _files(path: str) -> Side:
-    """The rows of Parquet files."""
+    """Return the rows of Parquet files."""
     import pyarrow as pa
     import pyarrow.dataset as pads
 
@@ -103,7 +103,7 @@ def _files(path: str) -> Side:
 
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Say what else could have been given, where there are no Parquet files."""
+    """Name the other possible arguments where there are no Parquet files."""
     import pyarrow as pa
 
     from hoodie_ds.errors import CorruptFileError, TableNotFoundError
@@ -122,7 +122,7 @@ def _readable(path: str) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how far a check is, and how long it will take."""
+    """Show the progress of a check on a terminal, and the time that it will take."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

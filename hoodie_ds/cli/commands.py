@@ -1,4 +1,4 @@
-"""The console commands. A package that a command needs and does not find ends it with one line."""
+"""The console commands; each prints one line and ends if a package that it needs is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def streamer() -> None:
 
 
 def table() -> None:
-    """Run ``hoodie-py``; what nobody has foreseen ends it with one line too."""
+    """Run ``hoodie-py``; unexpected errors also print one line."""
     _require("hoodie-py", "cli", "click", "rich")
     from hoodie_ds.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Commands that look into a table and change nothing."""
+"""Commands that show a table and change nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NAMED: Final = 10
-"""Partitions that a message names."""
+"""Partitions that a message names at most."""
 
 
 @click.command()
@@ -179,7 +179,7 @@ def schema(target: Target, history: bool, as_json: bool) -> None:
 @click.command()
 @on_table
 @click.option("--columns", help="Names, with commas between them.")
-@click.option("--where", multiple=True, help='Condition such as "city = oslo"; all have to hold.')
+@click.option("--where", multiple=True, help='Condition such as "city = oslo"; all must hold.')
 @click.option("--as-of", metavar="INSTANT", help="The table as it was at this write, or date.")
 @click.option("--meta", is_flag=True, help="The _hoodie_* columns, too.")
 @with_limit(20)
@@ -262,7 +262,7 @@ def plan(target: Target, as_json: bool) -> None:
 @click.argument("key")
 @as_json
 def trace(target: Target, key: str, as_json: bool) -> None:
-    """The life of the record KEY: commits, files, who wrote it, and its row each time."""
+    """The history of the record KEY: commits, files, writers, and its row each time."""
     from hoodie_ds.cli.render import Show, print_rows
 
     columns = (
@@ -296,7 +296,7 @@ def diff(target: Target, before: str, after: str | None, limit: int | None, as_j
 
 
 def print_tables(tables: Iterable[pa.Table], as_json: bool, limit: int | None) -> None:
-    """Print rows of Arrow tables, no more of which is made into Python's objects than is shown."""
+    """Print rows of Arrow tables; only rows that are shown become Python objects."""
     from hoodie_ds.cli.render import Show, as_value, print_rows
 
     pieces = iter(tables)

@@ -17,10 +17,10 @@ SECTIONS: Final = {
     "Make": make.COMMANDS,
 }
 
-_HELP: Final = """Look into a Hudi table, check it and mend it, without Spark or a JVM.
+_HELP: Final = """Inspect a Hudi table, check it and repair it, without Spark or a JVM.
 
     PATH is the table's folder, or a URL such as s3://bucket/table. Exit codes: 0 done, 1 refused
-    or failed, 2 the command line or an option is at fault, 3 a check found something, 130 stopped
+    or failed, 2 the command line or an option is wrong, 3 a check found something, 130 stopped
     by Ctrl-C."""
 
 
@@ -35,9 +35,9 @@ _HELP: Final = """Look into a Hudi table, check it and mend it, without Spark or
 @click.option("--columns-of-shell", envvar="COLUMNS", hidden=True)
 def main(width: int | None, columns_of_shell: str | None) -> None:
     """Hold the options of all commands; `console` takes the width from the context."""
-    told = columns_of_shell or ""  # may be nonsense: 0 is what some shells say
-    if width is None and told.isdecimal() and int(told) >= NARROWEST:
-        click.get_current_context().params["width"] = int(told)
+    columns = columns_of_shell or ""  # may be nonsense: some shells say 0
+    if width is None and columns.isdecimal() and int(columns) >= NARROWEST:
+        click.get_current_context().params["width"] = int(columns)
 
 
 main.sections = {title: tuple(c.name or "" for c in found) for title, found in SECTIONS.items()}

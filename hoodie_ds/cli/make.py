@@ -1,4 +1,4 @@
-"""Commands that make a table and load it."""
+"""Commands that create a table and load it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 
 
 def new_table(function: FunctionT) -> FunctionT:
-    """Give a command the options that say what a new table is like; ``--conf`` has the others."""
+    """Give a command the usual options of a new table; ``--conf`` takes all others."""
     for name, text in (
         ("buckets", "Buckets of a partition; 4 by default, where there is a record key."),
         ("type", "cow: copy-on-write (the default), or mor: merge-on-read."),
@@ -70,8 +70,8 @@ def create(target: Target, columns: str | None, like: str | None, **table: objec
         raise Ended(f"{target.path} holds a table already; `hoodie-py load` writes rows into it")
     made = _target(target, table).table()
     made.insert(schema.remove_metadata().empty_table())
-    told = counted(len(schema), "column")
-    click.echo(f"{target.path}: {told}, version {made.properties.version}")
+    count = counted(len(schema), "column")
+    click.echo(f"{target.path}: {count}, version {made.properties.version}")
 
 
 @click.command()
@@ -116,12 +116,12 @@ def load(
 
 
 def _target(target: Target, table: dict[str, object]) -> Target:
-    """The table with the options of a new one."""
+    """Return the table with the options of a new one."""
     given = {key: table[name] for name, key in _KEYS.items() if table.get(name) is not None}
-    told = {key: _TYPES.get(str(value), str(value)) for key, value in given.items()}
+    chosen = {key: _TYPES.get(str(value), str(value)) for key, value in given.items()}
     name = {_KEYS["name"]: target.path.rstrip("/").rpartition("/")[2]}
     known = {} if _exists(target) else name
-    return Target(target.path, {**known, **target.options, **told})
+    return Target(target.path, {**known, **target.options, **chosen})
 
 
 def _exists(target: Target) -> bool:
@@ -134,7 +134,7 @@ def _exists(target: Target) -> bool:
 
 
 def _schema_of(file: str) -> pa.Schema:
-    """The columns of a Parquet file."""
+    """Return the columns of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -146,7 +146,7 @@ def _schema_of(file: str) -> pa.Schema:
 
 
 def _schema(text: str) -> pa.Schema:
-    """Columns by name and type; a comma in brackets belongs to the type."""
+    """Parse columns of names and types; a comma in brackets belongs to the type."""
     import pyarrow as pa
 
     fields = []
@@ -160,7 +160,7 @@ def _schema(text: str) -> pa.Schema:
 
 
 def _type(name: str) -> pa.DataType:
-    """The type that Arrow or SQL calls so; `ValueError` if there is none."""
+    """Return the type with a name of Arrow or SQL; `ValueError` if there is none."""
     import pyarrow as pa
 
     decimal = re.fullmatch(r"decimal(?:128)?\((\d+)\s*,\s*(\d+)\)", name)
@@ -175,7 +175,7 @@ def _type(name: str) -> pa.DataType:
 def _rows(
     files: tuple[Path, ...], kind: str | None, known: pa.Schema | None
 ) -> pa.RecordBatchReader:
-    """The rows of files of one format, batch by batch; texts are read as a known column's type."""
+    """Read files of one format batch by batch, CSV and JSON by the types of known columns."""
     import pyarrow as pa
     import pyarrow.dataset as pads
 
@@ -198,17 +198,17 @@ def _rows(
 
 
 def _checked(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """The same batches; a line that is not of the columns' types is a fault of the files."""
+    """Yield the batches; a line with other types than the columns' is an error of the files."""
     import pyarrow as pa
 
     try:
         yield from rows
     except pa.ArrowException as error:
-        raise Misused(f"the files are not of the columns' types: {error}") from error
+        raise Misused(f"the files do not have the types of the columns: {error}") from error
 
 
 def _files_in(file: Path) -> list[Path]:
-    """The files of a folder, but for hidden ones, which are not read."""
+    """Return the files of a folder, without hidden ones."""
     if not file.is_dir():
         return [file]
     found = [one for one in sorted(file.rglob("*")) if one.is_file()]

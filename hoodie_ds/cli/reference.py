@@ -18,7 +18,7 @@ _SECTION: Final = re.compile(
     r"(?P<begin><!-- commands -->\n).*?(?P<end><!-- end of commands -->)", re.DOTALL
 )
 _OF_ALL: Final = ("props", "conf", "storage_option", "as_json", "dry_run", "yes")
-"""Options that the text above the table tells of."""
+"""Options that the paragraph above the table describes."""
 
 
 def command_table() -> str:
@@ -30,9 +30,9 @@ def command_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_commands(text: str) -> str:
-    """Return a Markdown text with the table between its ``<!-- commands -->`` marks redone."""
-    return _SECTION.sub(lambda found: found["begin"] + command_table() + found["end"], text)
+def with_commands(document: str) -> str:
+    """Return a Markdown document with the table between its ``<!-- commands -->`` marks renewed."""
+    return _SECTION.sub(lambda found: found["begin"] + command_table() + found["end"], document)
 
 
 def _line(command: click.Command) -> str:
@@ -43,8 +43,8 @@ def _line(command: click.Command) -> str:
         for one in command.params
         if isinstance(one, click.Option) and one.name not in _OF_ALL
     ]
-    told = (command.help or "").partition("\n\n")[0].replace("\n", " ")
-    cells = (f"`{usage}`", told, "<br>".join(options))
+    summary = (command.help or "").partition("\n\n")[0].replace("\n", " ")
+    cells = (f"`{usage}`", summary, "<br>".join(options))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

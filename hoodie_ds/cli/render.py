@@ -1,4 +1,4 @@
-"""Rows to the terminal: as tables that fit its width, or as JSON."""
+"""Rows on the terminal: as tables that fit its width, or as JSON."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hoodie_ds.inspection.listing import plain
 from hoodie_ds.services.results import size_text
 
 _PAGE: Final = 500
-"""Rows whose widths are found out together; more are shown page by page."""
+"""Rows whose widths are computed together; more are shown page by page."""
 _PIPED: Final = 200
-"""Columns of what is no terminal."""
+"""Width of the output where it is no terminal."""
 _USUAL: Final = 80
-"""Columns of a terminal that does not tell."""
+"""Width of a terminal that does not report one."""
 _SHORT: Final = 24
-"""Columns up to this width are never cut for the sake of wider ones."""
+"""Columns up to this width are never cut in favour of wider ones."""
 _SECOND: Final = 1000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
@@ -35,40 +35,24 @@ Format = Callable[[Any], str]
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """A column of a table for the terminal.
-
-    Parameters
-    ----------
-    field : str
-        Key of the value in a row.
-    title : str
-        Its head; the field's name if empty.
-    text : callable, optional
-        From the value to its text.
-    right : bool
-        Whether it is aligned to the right, as numbers are.
-    whole : bool
-        Whether it is never cut: what does not fit is folded.
-    rank : int
-        Columns of the highest rank go first where the terminal is narrow; those of 0 stay.
-    """
+    """A column of a table for the terminal."""
 
     field: str
-    title: str = ""
-    text: Format | None = None
-    right: bool = False
-    whole: bool = False
-    rank: int = 0
+    title: str = ""  # the field's name if empty
+    format: Format | None = None
+    right: bool = False  # aligned to the right
+    whole: bool = False  # folded rather than cut
+    rank: int = 0  # a narrow terminal drops the highest rank first, and never 0
 
     @property
     def head(self) -> str:
-        """What stands above it."""
+        """The head of the column."""
         return self.title or self.field.replace("_", " ")
 
     def cell(self, row: Mapping[str, Any]) -> str:
-        """Return the text of a row's value; control characters of a table's data do nothing."""
+        """Return a row's value as it is shown, without control characters."""
         value = row.get(self.field)
-        shown = (self.text or as_text)(value)
+        shown = (self.format or as_text)(value)
         return _printable(shown)
 
 
@@ -92,7 +76,7 @@ def ratio(field: str, title: str = "", rank: int = 0) -> Show:
 
 
 def as_text(value: object) -> str:
-    """Return how a value is shown: nested ones as JSON."""
+    """Return a value as it is shown: nested ones as JSON."""
     if value is None or value is False:
         return ""
     if value is True:
@@ -107,7 +91,7 @@ def as_text(value: object) -> str:
 
 
 def as_value(value: object) -> str:
-    """Return how a value of a table's rows is shown: null, false and empty text differ."""
+    """Return a value of a row as it is shown: null, false and an empty string differ."""
     if value is None or isinstance(value, (bool, Mapping, list, tuple)):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)
@@ -118,7 +102,7 @@ def _count(value: object) -> str:
 
 
 def duration(value: int | None) -> str:
-    """Return milliseconds as people write them."""
+    """Return milliseconds in units for people."""
     if value is None:
         return ""
     if value < _SECOND:
@@ -133,7 +117,7 @@ def duration(value: int | None) -> str:
 def print_rows(
     rows: Iterable[object], columns: Sequence[Show], as_json: bool, limit: int | None = None
 ) -> int:
-    """Print rows, as they come, and return how many."""
+    """Print rows as they come, at most `limit`, and return how many; JSON has all their fields."""
     one_more = map(plain, islice(rows, None if limit is None else limit + 1))
     shown = islice(one_more, limit)
     count = _print_json(shown) if as_json else _print_table(shown, columns)
@@ -143,16 +127,16 @@ def print_rows(
 
 
 def print_object(value: object, as_json: bool, pairs: Iterable[tuple[str, object]]) -> None:
-    """Print one thing."""
+    """Print one dataclass as JSON, or the names and values of a table for it."""
     if as_json:
         click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
         return
-    told = ({"what": name, "value": text} for name, text in pairs if text not in ("", None, ()))
-    _print_table(told, (Show("what", " ", whole=True), Show("value", " ", whole=True)), heads=False)
+    rows = ({"what": name, "value": value} for name, value in pairs if value not in ("", None, ()))
+    _print_table(rows, (Show("what", " ", whole=True), Show("value", " ", whole=True)), heads=False)
 
 
 def print_hints(hints: Iterable[tuple[str, str]]) -> None:
-    """Print what to do about something, a line each, whose commands the terminal alone wraps."""
+    """Print hints, each behind its subject on one line, which only the terminal wraps."""
     for about, hint in hints:
         click.echo(f"{_printable(about)}: {_printable(hint)}")
 
@@ -203,13 +187,13 @@ def _print_table(rows: Iterator[Any], columns: Sequence[Show], heads: bool = Tru
         out.print(table)
         count += len(page)
     if left_out:
-        told = f"no room for: {', '.join(left_out)} (--json has all; hoodie-py --width N)"
-        click.echo(textwrap.fill(told, out.width), err=True)
+        message = f"no room for: {', '.join(left_out)} (--json has all; hoodie-py --width N)"
+        click.echo(textwrap.fill(message, out.width), err=True)
     return count
 
 
 def _fitting(columns: Sequence[Show], widths: Mapping[Show, int], room: int) -> list[int]:
-    """Positions of the columns that fit; empty ones go, then those of the highest rank."""
+    """Return the positions of the columns that fit; empty ones go first, then the highest rank."""
     kept = [n for n, column in enumerate(columns) if widths[column] or not column.rank]
     for rank in sorted({column.rank for column in columns} - {0}, reverse=True):
         if sum(widths[columns[n]] + 2 for n in kept) <= room:

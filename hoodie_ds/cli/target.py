@@ -1,4 +1,4 @@
-"""What all commands share: the table that they are about, their options, and how they end."""
+"""What all commands share: their table, their options and their exit codes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 FAILED: Final = 1
-"""Exit code of what was refused or failed."""
+"""Exit code of a command that was refused or failed."""
 MISUSED: Final = 2
-"""Exit code where the command line or an option is at fault."""
+"""Exit code for a wrong command line or option."""
 FOUND: Final = 3
 """Exit code of a check that found something."""
 STOPPED: Final = 130
-"""Exit code of a command that Ctrl-C ends."""
+"""Exit code of a command that Ctrl-C stops."""
 NARROWEST: Final = 20
-"""Columns of the output at least."""
+"""Least width of the output."""
 
 _HINT: Final = re.compile(r"`(hoodie-py [a-z-]+)([^`]*)`")
 """A command in a message: see `hints.command`."""
@@ -41,34 +41,25 @@ _STORAGE_VARIABLE: Final = "HOODIE_PY_STORAGE_OPTION"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table that a command is about.
-
-    Parameters
-    ----------
-    path : str
-        Its base path.
-    options : dict of str to str
-        Options of the call.
-    given : tuple of (str, str)
-        Those of the command line, and what they were given, without what may be a secret.
-    """
+    """The table of a command."""
 
     path: str
     options: dict[str, str] = field(repr=False)
     given: tuple[tuple[str, str], ...] = ()
+    """Options of the command line with their values, secrets hidden."""
 
     def table(self) -> HoodieTable:
-        """Return the table; options are checked, and nothing is read."""
+        """Return the table; checks the options and reads nothing."""
         from hoodie_ds.api.hoodie_table import HoodieTable
 
         return HoodieTable(self.path, self.options)
 
-    def reached(self, text: str) -> str:
-        """Return a message whose commands reach the table by the options that reach it now."""
-        told = _HINT.sub(self._with_options, text)
-        if told != text and any(HIDDEN in value for _, value in self.given):
-            told += f" ({HIDDEN} is not shown: give it again, or set {_STORAGE_VARIABLE})"
-        return told
+    def reached(self, message: str) -> str:
+        """Return a message with the options of the command line in the commands that it names."""
+        found = _HINT.sub(self._with_options, message)
+        if found != message and any(HIDDEN in value for _, value in self.given):
+            found += f" ({HIDDEN} is not shown: give it again, or set {_STORAGE_VARIABLE})"
+        return found
 
     def _with_options(self, hint: re.Match[str]) -> str:
         words = [hint[1], *(f"{name} {shlex.quote(value)}" for name, value in self.given
@@ -77,7 +68,7 @@ class Target:
 
 
 def on_table(function: FunctionT) -> FunctionT:
-    """Give a command the argument PATH and the options that say how a table is opened."""
+    """Give a command the argument PATH and the options to open it; it gets a `Target` first."""
 
     @wraps(function)
     def command(
@@ -133,7 +124,7 @@ def _options(
 
 
 def _given(context: click.Context) -> Iterator[tuple[str, str]]:
-    """What of a table's options the command line has; its environment holds for the next one."""
+    """Yield the table's options of the command line; those of the environment stay set there."""
     for name, prefix in (("props", None), ("conf", ""), ("storage_option", _STORAGE)):
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
@@ -148,7 +139,7 @@ def _given(context: click.Context) -> Iterator[tuple[str, str]]:
 def _pair(option: str, text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        # The text stays out of the message: a part of it may be a password.
+        # The value stays out of the message: it may hold a password.
         raise OptionError(option, "***", f"write {_PAIR}")
     return key.strip(), value.strip()
 
@@ -159,7 +150,7 @@ def as_json(function: FunctionT) -> FunctionT:
 
 
 def with_limit(default: int) -> Callable[[FunctionT], FunctionT]:
-    """Give a command the options ``--limit`` and ``--all``, which come as one `limit`."""
+    """Give a command the options ``--limit`` and ``--all``, passed on as one `limit`."""
 
     def decorate(function: FunctionT) -> FunctionT:
         @wraps(function)
@@ -180,12 +171,12 @@ def with_limit(default: int) -> Callable[[FunctionT], FunctionT]:
 
 
 class Commands(click.Group):
-    """A group of commands that end with one line, whatever happens, and list themselves by kind."""
+    """A group of commands, listed by kind, whose errors are one line."""
 
     sections: dict[str, tuple[str, ...]]
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; an error of ours or of the machine becomes one line and an exit code."""
+        """Run a command; a `HoodieError` or `OSError` becomes one line and an exit code."""
         try:
             return super().invoke(ctx)
         except HoodieError as error:
@@ -212,13 +203,7 @@ class Commands(click.Group):
 
 
 class Ended(click.ClickException):
-    """A command that was refused or failed, and ends with one line on standard error.
-
-    Parameters
-    ----------
-    error : object
-        What it says.
-    """
+    """A command was refused or failed; prints one line on standard error."""
 
     exit_code = FAILED
 
@@ -227,6 +212,6 @@ class Ended(click.ClickException):
 
 
 class Misused(Ended):
-    """As `Ended`, where the command line or an option is at fault."""
+    """The command line or an option is wrong."""
 
     exit_code = MISUSED

@@ -1,7 +1,7 @@
 """Test kit for sinks and tables: faults at every storage operation, time and ids under control.
 
-For users of this library who want to know what their own pipeline does when storage or a process
-fails, and for its own suite. Needs no test framework.
+For tests of pipelines under failures of storage or of a process; this library's own suite uses it
+too. It needs no test framework.
 
 >>> from hoodie_ds import HoodieTable
 >>> from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table, sweep

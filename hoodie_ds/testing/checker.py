@@ -1,4 +1,4 @@
-"""An independent look at a table's files: it knows Hudi's file grammar and none of our code.
+"""An independent check of a table's files, by Hudi's file grammar and without this library's code.
 
 Timeline layouts 1 (table version 6) and 2 (versions 8 and 9). Base files are opened, log files are
 walked block by block.
@@ -36,7 +36,7 @@ _COMPLETES_AS: Final = {
 _REWRITES: Final = ("COMPACT", "CLUSTER")
 _CDC_DATA: Final = 6
 _CLEANED: Final[dict[str, int]] = {}
-"""Stands for the files of change data where a clean took them."""
+"""The files of change data where a clean has deleted them."""
 _MAGIC: Final = b"#HUDI#"
 _TIME: Final = "_hoodie_commit_time"
 
@@ -48,19 +48,19 @@ def check_table(
     buckets: bool = False,
     archived: Collection[str] = (),
 ) -> list[str]:
-    """Return what is wrong with a table; nothing if all is well.
+    """Return what is wrong with a table; empty if nothing is.
 
     Parameters
     ----------
     files : mapping of str to bytes
         All files below the base path.
     settled : bool
-        Whether recovery has just run: nothing may be pending, and every data file on storage is
-        one that a commit names.
+        Whether recovery has just run: nothing may be pending, and a commit must name every data
+        file on storage.
     buckets : bool
         Whether file ids begin with a bucket's number: then each bucket has one live file group.
     archived : collection of str
-        Times of commits that were archived: of their files nothing is told.
+        Times of archived commits, whose files are not checked.
     """
     wrong: list[str] = []
     if any(files) and ".hoodie/hoodie.properties" not in files:
@@ -94,7 +94,7 @@ def check_table(
 
 
 def _body(data: bytes) -> dict[str, Any]:
-    """What a commit says: JSON of layout 1, an Avro container of layout 2."""
+    """Parse a commit: JSON of layout 1, an Avro container of layout 2."""
     if data[:3] == b"Obj":
         (record,) = fastavro.reader(io.BytesIO(data))
         assert isinstance(record, dict), record
@@ -104,9 +104,9 @@ def _body(data: bytes) -> dict[str, Any]:
 
 
 def _ends(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, str]:
-    """Completion times by requested time, of layout 2: each instant has one, writes each its own.
+    """Return completion times by requested time, of layout 2; those of writes must differ.
 
-    A savepoint has the time of the commit that it keeps, and an end of its own.
+    A savepoint has the time of the commit that it keeps, and its own completion time.
     """
     found: dict[tuple[str, bool], str] = {}
     of_writes: Counter[str] = Counter()
@@ -126,7 +126,7 @@ def _ends(files: Mapping[str, bytes], wrong: list[str]) -> dict[str, str]:
 
 
 def _is_archived(path: str, data: bytes, archived: Collection[str]) -> bool:
-    """Whether a commit that was archived wrote a data file; of a log file its blocks tell."""
+    """Whether an archived commit wrote a data file, by its name or the blocks of a log file."""
     return any(time in path or time.encode() in data for time in archived)
 
 
@@ -138,10 +138,7 @@ def _data_name(path: str) -> re.Match[str] | None:
 def _states(
     files: Mapping[str, bytes], archived: Collection[str], wrong: list[str]
 ) -> dict[str, tuple[str, dict[str, str]]]:
-    """Actions and the files of the states they reached, by time.
-
-    An archived one may have its last file only.
-    """
+    """Return the actions, and the files of their states, by time; archived ones may lack files."""
     found: dict[str, tuple[str, dict[str, str]]] = {}
     for match in filter(None, map(_INSTANT.fullmatch, files)):
         _, time, _, action, state = match.groups()
@@ -169,9 +166,9 @@ def _check_cleans(
     archived: Collection[str],
     wrong: list[str],
 ) -> set[str]:
-    """Paths of the files that plans of cleans name, each of which has to have a successor.
+    """Return the files that cleans plan to delete; each must have a newer file in its group.
 
-    That of a file may be archived since then, if it is older than some commit that is.
+    The newer file may be that of an archived commit, if an archived commit is later.
     """
     last_archived = max(archived, default="")
     newest: dict[tuple[str, str], str] = {}
@@ -201,7 +198,7 @@ def _check_cleans(
 def _left(
     body: dict[str, Any], files: Mapping[str, bytes], may_go: Collection[str]
 ) -> dict[str, Any]:
-    """What a commit says, without the files that a clean has deleted."""
+    """Return a commit without the files that a clean has deleted."""
     stats = body.get("partitionToWriteStats") or {}
     gone = set(may_go).difference(files)
     left: dict[str, list[dict[str, Any]]] = {}
@@ -250,7 +247,7 @@ def _check_commit(
 def _check_changes(
     files: Mapping[str, bytes], time: str, stat: Mapping[str, Any], operation: object
 ) -> list[str]:
-    """What is wrong with the change data beside a base file, by the rules of Hudi's extractor."""
+    """Return what is wrong with a base file's change data, by the rules of Hudi's extractor."""
     path = stat["path"]
     logged: Mapping[str, int] = stat["cdcStats"]
     if logged is _CLEANED:
@@ -261,7 +258,7 @@ def _check_changes(
     counts = [stat[f"num{what}"] for what in ("UpdateWrites", "Deletes")]
     if not logged:
         is_new = not any(counts) and stat["numWrites"] == stat["numInserts"]
-        return [] if is_new else [f"{path} has no change data beside it"]
+        return [] if is_new else [f"{path} has no change data"]
     base, wrong, found = _BASE.fullmatch(path.rpartition("/")[2]), [], 0
     for name, size in logged.items():
         data, match = files.get(name, b""), _CDC.fullmatch(name.rpartition("/")[2])
@@ -270,14 +267,14 @@ def _check_changes(
             continue
         found += sum(_changes(data))
         if not match or not base or (match[1], match[4], match[2]) != base.groups():
-            wrong.append(f"{name} is not beside {path}")
+            wrong.append(f"{name} is not change data of {path}")
     if operation not in _REWRITES and found != sum(counts) + stat["numInserts"] and not wrong:
-        wrong.append(f"{path} has {found} changes beside it, {time} says otherwise")
+        wrong.append(f"{path} has {found} changes, {time} says otherwise")
     return wrong
 
 
 def _changes(data: bytes) -> Iterator[int]:
-    """Number of records of each block of a file of change data."""
+    """Yield the number of records of each block of a file of change data."""
     at = 0
     while at < len(data):
         _, kind, entries = struct.unpack_from(">iii", data, at + 14)
@@ -314,7 +311,7 @@ def _is_log(data: bytes) -> bool:
 def _check_groups(
     commits: Mapping[str, dict[str, Any]], named: set[str], buckets: bool, wrong: list[str]
 ) -> None:
-    """One base file in a slice, and one live file group in a bucket."""
+    """Check that a slice has one base file, and a bucket one live file group."""
     found = ((path, match) for path in named if (match := _data_name(path)))
     slices = Counter((path.rpartition("/")[0], m[1], m[3]) for path, m in found if m.re is _BASE)
     wrong += [f"{slice_} has {n} base files" for slice_, n in slices.items() if n > 1]

@@ -1,7 +1,4 @@
-"""What may go wrong with an operation on storage, and with which one.
-
-The faults are those of an object store or a disk as a writer sees them.
-"""
+"""Faults of storage operations, those of an object store or a disk as a writer sees them."""
 
 from __future__ import annotations
 
@@ -31,10 +28,10 @@ MUTATING: Final = frozenset({Kind.WRITE, Kind.PUT, Kind.REPLACE, Kind.DELETE})
 
 
 class Effect(str, Enum):
-    """What goes wrong with an operation; those of `ANOMALIES` strike what is read or listed alone.
+    """What goes wrong with an operation; `ANOMALIES` affect reads and listings only.
 
-    A storage that does what the latter say of listings breaks the promise of `Storage`, and is not
-    supported; they show what happens on one.
+    A storage with anomalies of listings breaks the contract of `Storage` and is not supported; they
+    show what happens on one.
     """
 
     CRASH_BEFORE = "crash before"
@@ -58,11 +55,11 @@ class Effect(str, Enum):
     DOUBLED = "doubled"
     """A listing shows every file twice (F8)."""
     MISSIZED = "missized"
-    """A listing tells smaller sizes (F9)."""
+    """A listing shows smaller sizes (F9)."""
     DELAYED = "delayed"
     """It raises the fault's error, and takes effect some operations later (F2)."""
     FLIPPED = "flipped"
-    """A bit in the middle of what is read is another (F10)."""
+    """A bit in the middle of what is read is flipped (F10)."""
     SHORT = "short"
     """What is read ends early (F9, F10)."""
     EXTENDED = "extended"
@@ -85,7 +82,7 @@ ANOMALIES: Final = frozenset({Effect.MISSING}) | OF_LISTINGS | OF_CONTENT
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation as it was asked for.
+    """One operation as it was requested.
 
     Parameters
     ----------
@@ -94,7 +91,7 @@ class Operation:
     kind : Kind
         What it does.
     path : str
-        To which file or folder.
+        Path of the file or folder.
     size : int
         Bytes given.
     digest : str
@@ -113,7 +110,7 @@ class Operation:
 
 @dataclass(slots=True)
 class Fault:
-    """A rule by which operations go wrong; conditions left out hold for all operations.
+    """A rule for operations that fail; a condition left out matches all operations.
 
     Parameters
     ----------
@@ -124,17 +121,17 @@ class Fault:
     kinds : frozenset of Kind, optional
         Kinds of operations.
     path : str
-        Shell pattern of the path, in which ``*`` takes in ``/`` too.
+        Shell pattern of the path, in which ``*`` matches ``/`` too.
     skip : int
-        How many operations pass first although the rule applies to them.
+        How many matching operations pass first.
     times : int
-        How often the rule strikes.
+        How often the rule applies.
     keep : int
         ``TORN``, ``SHORT``: how many bytes are visible. ``EXTENDED``, ``ZEROED``: how many are
-        zeros. ``MISSIZED``: how many too few are told. ``LAGGING``: how many files are not shown,
+        zeros. ``MISSIZED``: how many too few are shown. ``LAGGING``: how many files are not shown,
         ``STALE``: how many are. ``DELAYED``: after how many operations it takes effect.
     error : type of StorageError
-        What is raised where an error is, such as `UnavailableError` (F6) or `OutOfSpaceError` (F7).
+        Error to raise, such as `UnavailableError` (F6) or `OutOfSpaceError` (F7).
     """
 
     effect: Effect

@@ -1,7 +1,7 @@
-"""A storage that records every operation and fails, or ends the process, where it is told to.
+"""A storage that records every operation, and fails or ends the process by given faults.
 
-A process is one `FaultyStorage`: after a crash all of its operations crash, whatever handlers still
-run, and only what the wrapped storage holds survives.
+A process is one `FaultyStorage`: after a crash all of its operations crash, even those of error
+handlers, and only what the wrapped storage holds survives.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 
 @dataclass
 class Recorder:
-    """What one or several storages were asked for, in order."""
+    """The operations on one or several storages, in order."""
 
     operations: list[Operation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -54,9 +54,9 @@ class FaultyStorage:
     inner : Storage
         Holds the files.
     faults : sequence of Fault
-        What goes wrong; the first that applies strikes.
+        Faults; the first that matches applies.
     recorder : Recorder, optional
-        Takes the operations; one of its own by default.
+        Records the operations; its own by default.
     before_each : callable, optional
         Called before each operation: lets another actor run in between (F13, F14, F16, F17).
     """
@@ -81,7 +81,7 @@ class FaultyStorage:
 
     @property
     def root(self) -> str:
-        """The wrapped storage's."""
+        """Root of the wrapped storage."""
         return self._inner.root
 
     def read(self, path: str) -> bytes:
@@ -123,7 +123,7 @@ class FaultyStorage:
         self._do(Kind.DELETE, path, lambda: self._inner.delete(path))
 
     def delete_many(self, paths: Collection[str]) -> None:
-        """Delete files, each as an operation of its own: any number of them may be gone."""
+        """Delete files one by one, so that a crash may leave some."""
         for path in paths:
             self.delete(path)
 
@@ -161,7 +161,7 @@ class FaultyStorage:
             case Effect.CRASH_AFTER:
                 try:
                     work()
-                finally:  # an operation that fails may be the last one too
+                finally:  # a failing operation may be the last one, too
                     self._end(operation)
             case Effect.TORN:
                 _write(self._inner, operation.path, data[: fault.keep])
@@ -191,7 +191,7 @@ class FaultyStorage:
     def _listed(
         self, fault: Fault, operation: Operation, statuses: builtins.list[FileStatus]
     ) -> builtins.list[FileStatus]:
-        """What a listing that went wrong shows."""
+        """Return a listing with an anomaly."""
         match fault.effect:
             case Effect.LAGGING:
                 own = [path for path in self._made if path in {s.path for s in statuses}]
@@ -208,7 +208,7 @@ class FaultyStorage:
         return statuses
 
     def _content(self, fault: Fault, operation: Operation, data: bytes) -> bytes:
-        """What a read that went wrong returns."""
+        """Return content with an anomaly."""
         middle = len(data) // 2
         match fault.effect:
             case Effect.FLIPPED if data:

@@ -1,4 +1,4 @@
-"""A table's files in a dictionary: copied in no time, thrown away in no time."""
+"""A storage in memory, which is cheap to copy."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hoodie_ds.storage.protocol import FileStatus
 class MemoryStorage:
     """A `Storage` that keeps its files in this object.
 
-    Equal only to itself, so nothing that is remembered about another table applies to it.
+    It is equal only to itself, so caches of other tables never apply to it.
 
     Parameters
     ----------
     root : str
-        What it calls itself.
+        Its name.
     files : mapping of str to bytes, optional
-        What it begins with.
+        Its first files.
     clock : Clock, optional
-        Tells when a file is written; the machine's by default.
+        Gives files their times; the machine's by default.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class MemoryStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[BinaryIO]:
-        """Open a new file for writing; it shows when the block is left."""
+        """Open a new file for writing; it is visible once the block is left."""
         check_path(path)
         content = KeptBuffer()
         yield content

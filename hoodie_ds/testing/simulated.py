@@ -1,4 +1,4 @@
-"""Time, ids and threads under a test's control, so that the same seed does the same."""
+"""Clock, ids and threads under a test's control, so that runs of one seed are equal."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _POOLS = (
 
 
 class SimClock:
-    """A `Clock` that stands still until it is moved, forwards or backwards (fault F11).
+    """A `Clock` that stands still until a test moves it, forwards or backwards (fault F11).
 
     Parameters
     ----------
     now_ms : int
-        Where it begins; 2026-01-01 by default.
+        Its first time; 2026-01-01 by default.
     """
 
     def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
@@ -56,7 +56,7 @@ class SimIds:
 
 
 class InlineExecutor:
-    """A thread pool without threads: work is done when it is handed in."""
+    """A thread pool without threads: `submit` does the work."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self.idle = True
@@ -70,7 +70,7 @@ class InlineExecutor:
     def submit(
         self, work: Callable[..., _Result], *args: object, **named: object
     ) -> Future[_Result]:
-        """Do the work; what it raises is raised by the future's result."""
+        """Do the work; its error is raised by the future's result."""
         done: Future[_Result] = Future()
         try:
             done.set_result(work(*args, **named))
@@ -79,7 +79,7 @@ class InlineExecutor:
         return done
 
     def map(self, work: Callable[..., _Result], *items: Iterable[object]) -> Iterator[_Result]:
-        """Do the work for all items, as a pool does whether or not the results are looked at."""
+        """Do the work for all items, even if no result is read, as a pool does."""
         futures = [self.submit(work, *args) for args in zip(*items, strict=False)]
         return (future.result() for future in futures)
 
@@ -88,12 +88,12 @@ class InlineExecutor:
 
 
 class SimulatedCrash(BaseException):
-    """Stands for the end of the process; no handler of errors catches it."""
+    """The simulated end of the process; no handler of errors catches it."""
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let the sink and the reader do on the calling thread what they give to threads."""
+    """Run the work of thread pools of the sink and the reader on the calling thread."""
     with ExitStack() as stack:
         for module in _POOLS:
             stack.enter_context(patch(f"{module}.ThreadPoolExecutor", InlineExecutor))
@@ -101,5 +101,5 @@ def one_thread() -> Iterator[None]:
 
 
 def forget_process() -> None:
-    """Drop what this process remembers about tables beyond one storage, as a new one would."""
+    """Clear what this process remembers about tables across storages."""
     shared_keys.cache_clear()

@@ -1,6 +1,6 @@
-"""Crash-point sweep: a scenario is run once, then again with a fault at each of its operations.
+"""Crash-point sweep: runs a scenario once, then again with a fault at each of its operations.
 
-And pairs of crashes: the process that recovers from the first ends at each of its own operations.
+`sweep_pairs` crashes the process that recovers from each crash as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CRASHES: Final = frozenset({Effect.CRASH_BEFORE, Effect.CRASH_AFTER, Effect.TORN
 """The process ends."""
 
 ERRORS: Final = frozenset({Effect.LOST_ANSWER, Effect.FAILED, Effect.REPEATED})
-"""The process goes on with an error."""
+"""The process continues with an error."""
 
 _READS: Final = frozenset({Kind.READ, Kind.OPEN})
 _KINDS: Final = {
@@ -81,10 +81,10 @@ def sweep(
     start : MemoryStorage
         The table before the scenario; copied for each run.
     scenario : callable
-        Does its work on the storage given, the same in every run. It may raise `SimulatedCrash`
+        Does the same work on the storage in every run. It may raise `SimulatedCrash`
         and `HoodieError`, nothing else.
     check : callable
-        Given what the run left, and what it raised if it did not end well. Asserts.
+        Asserts on what the run left, and on the error that it raised, if any.
     effects : iterable of Effect
         See `fault_points`.
 
@@ -116,17 +116,17 @@ def sweep_pairs(
     check: Callable[[MemoryStorage, BaseException | None], None],
     every: int = 1,
 ) -> int:
-    """End a scenario at every operation, and what recovers from it at every operation of its own.
+    """Crash a scenario at every operation, and its recovery at every operation of its own.
 
     Parameters
     ----------
     start, scenario, check
         See `sweep`; what is checked is what the second crash left.
     recovery : callable
-        What the next process does with what the first one left. Of crashes that leave the same
-        files, the recovery of one is swept.
+        Work of the next process on what the first one left. Crashes that leave the same files
+        share one sweep.
     every : int
-        Try every so-manieth pair alone.
+        Try only every n-th pair.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def sweep_pairs(
 def _recorded(
     start: MemoryStorage, scenario: Callable[[FaultyStorage], None]
 ) -> tuple[MemoryStorage, list[Operation]]:
-    """What a scenario leaves and does without a fault."""
+    """Return what a scenario leaves and does without a fault."""
     left = start.copy()
     forget_process()
     process = FaultyStorage(left)
@@ -172,7 +172,7 @@ def _recorded(
 def _run(
     start: MemoryStorage, scenario: Callable[[FaultyStorage], None], fault: Fault
 ) -> tuple[MemoryStorage, BaseException | None]:
-    """What a scenario leaves and raises with a fault."""
+    """Return what a scenario leaves and raises with a fault."""
     left = start.copy()
     forget_process()
     try:
