@@ -139,7 +139,7 @@ def test_the_option_operation_beat_the_method_that_was_called(
     before = table.read()
     of_call = more if where == "call" else None
     what = "oslo" if method == "delete_partitions" else CITIES.slice(0, 1)
-    with pytest.raises(OptionError, match=f"'{said}' is refused: the method .* does "):
+    with pytest.raises(OptionError, match=f"'{said}' is refused: the called method does "):
         getattr(table, method)(what, of_call)
     assert table.read() == before
 
