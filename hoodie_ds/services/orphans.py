@@ -21,6 +21,8 @@ from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.rollbacks import refuse_restore, undone_times
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision
@@ -113,7 +115,10 @@ def _unnamed(
 ) -> list[tuple[str, FileStatus]]:
     """Data files that no commit names, each with the time of its instant."""
     view, undone = FileSystemView(table.storage, timeline), undone_times(table.storage, timeline)
-    timed = ((_time_of(status, has_own_logs), status) for status in files)
+    done = (i for i in timeline.savepoints if i.state is State.COMPLETED)
+    kept = frozenset(path for i in done for path in file_changes(table.storage, i).kept)
+    free = (status for status in files if status.path not in kept)
+    timed = ((_time_of(status, has_own_logs), status) for status in free)
     return [(t, status) for t, status in timed if t and _is_unnamed(view, undone, t, status.path)]
 
 

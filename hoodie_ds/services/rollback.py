@@ -103,11 +103,11 @@ def _checked(
     before = (i for i in timeline.commits_backwards() if padded(i.time) < padded(instant.time))
     previous = next(before, None)
     undoing = Undoing(previous.time if previous else "", (Loss.of(table.storage, instant),))
+    check_no_savepoint(table.storage, timeline, {instant.time})  # whose completed file may be lost
     if instant.state is State.COMPLETED:
         _check_newest(table.storage, timeline, instant)
         _check_not_first(table, timeline, instant, undoing.target)
         check_written_since(table.storage, (instant.time,))
-        check_no_savepoint(table.storage, timeline, {instant.time})
         target, what = undoing.target or _BEFORE_ALL, f"a rollback of {instant.time}"
         check_files_are_kept(table, timeline, target, what, retained=False)
     elif instant.action is Action.COMPACTION:

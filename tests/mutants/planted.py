@@ -3420,6 +3420,23 @@ _CHANGED = (
 
 FILE_CHANGES = [
     Mutant(
+        "files that only a savepoint names are orphans",
+        Text(
+            "(status for status in files if status.path not in kept)",
+            "(status for status in files)",
+        ),
+        "tests/faults/regressions/test_lost_completions.py"
+        "::test_the_files_of_a_savepoint_went_after_its_lost_completion[6]",
+        "the table cannot be restored to the savepoint",
+    ),
+    Mutant(
+        "a savepoint does not keep a commit whose completed file is lost",
+        within("rollback._checked", check_no_savepoint=nothing),
+        "tests/faults/regressions/test_lost_completions.py"
+        "::test_the_files_of_a_savepoint_went_after_its_lost_completion[9]",
+        "the table cannot be restored to the savepoint",
+    ),
+    Mutant(
         "a commit does not name its files of change data",
         Text(
             "        return self.path, *(path for path, _ in self.change_files)",

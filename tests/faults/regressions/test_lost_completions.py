@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CorruptFileError, TimelineError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.inspection.findings import Kind, Severity
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
@@ -148,6 +148,25 @@ def test_rows_of_a_lost_completion_are_given_up_by_hand(
     assert [row[0] for row in found(table)] == [*left, "e"]
     findings = table.inspect.verify().findings
     assert not [found for found in findings if found.severity is Severity.DAMAGE]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_the_files_of_a_savepoint_went_after_its_lost_completion(version: str) -> None:
+    storage = MemoryStorage(clock=SimClock())
+    options = {**TRIPS, BUCKETS: "1", TYPE: COW, VERSION: version}
+    table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
+    for key in "abc":
+        table.upsert(trips((key, key, 1, 1.0)))
+    kept = table.savepoint()
+    storage.delete(commit_path(table.timeline.commits[-1]))
+    fresh = HoodieTable("/t", options, storage=storage.copy(), clock=SimClock(), ids=SimIds("n"))
+    with pytest.raises(TimelineError, match=rf"{kept.time} has a savepoint; delete that first"):
+        fresh.rollback(kept.time)
+    there = storage.copy()
+    for path in [path for path in there.files if path.startswith(".hoodie/")]:
+        if ".locks/" in path or (kept.time in path and "savepoint" not in path):
+            there.delete(path)  # so that nothing but the savepoint names the files
+    assert not HoodieTable("/t", options, storage=there).cleanup(dry=True)
 
 
 @pytest.mark.parametrize(("version", "kind"), [("6", COW), ("8", MOR), ("9", COW)])
