@@ -33,7 +33,7 @@ BUCKETS = {"hoodie.bucket.index.num.buckets": "2"}
 
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v6_cow_metadata": (OptionError, r"has a metadata table \(column_stats, files\)"),
-    "v6_cow_no_keys": (OptionError, "is without record keys"),
+    "v6_cow_no_keys": (OptionError, "has no record keys"),
     "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
     "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),
     "v9_mor_metadata": (OptionError, r"has a metadata table \("),

@@ -330,7 +330,7 @@ def test_of_two_queries_that_go_on_with_one_instant_the_second_is_told(tmp_path:
         )
         batches.append((sink, message))
     batches[1][0].commit([batches[1][1]])
-    with pytest.raises(WriteConflictError, match=r"another query went on.*run it again"):
+    with pytest.raises(WriteConflictError, match=r"another query continued.*run it again"):
         batches[0][0].commit([batches[0][1]])
     stream(writer(str(tmp_path), opts), 2, trips(("c", "x", 1, 1.0)))
     rows = found(HoodieTable(str(tmp_path)))
