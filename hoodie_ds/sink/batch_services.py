@@ -30,7 +30,7 @@ from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.transaction.completion import find_completed
-from hoodie_ds.transaction.exclusive_commit import alive
+from hoodie_ds.transaction.exclusive_commit import heartbeating
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> Tas
     ids = TaskIds(batch.attempt, task, count())
     context = ServiceContext(batch.options, batch.table.storage, clock, ids)
     started_ms = clock.now_ms()
-    with nullcontext() if time is None else alive(batch.pending, time):
+    with nullcontext() if time is None else heartbeating(batch.pending, time):
         outcome = do_share(
             context, batch.table, batch.timeline, batch.share, batch.attempt, task.partition
         )
@@ -146,7 +146,7 @@ class ServicesOfBatch:
             else:
                 drop_claims(batch.table.storage, share.time)
 
-        with alive(batch.pending, time):
+        with heartbeating(batch.pending, time):
             failure = attempted(Service.COMPACTION, batch.table.storage.root, share.time, complete)
         return BeforeCommit(completed[0] if completed else None, failure)
 

@@ -28,9 +28,9 @@ from hoodie_ds.sink.replay.replay import digest_of, digest_only, with_known_batc
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.transaction import heartbeat
-from hoodie_ds.transaction.exclusive_commit import alive
+from hoodie_ds.transaction.exclusive_commit import heartbeating
 from hoodie_ds.transaction.open_instant import open_instant
-from hoodie_ds.transaction.overtaken import no_late_files, told_if_undone
+from hoodie_ds.transaction.overtaken import no_late_files, translate_rollback_errors
 from hoodie_ds.transaction.pending_action import PendingAction
 
 
@@ -97,7 +97,13 @@ def _write_rows(
     digest = InputDigest()
     late = no_late_files(pending, time, context.files)
     alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
-    with told_if_undone(pending, time), alone, alive(pending, time), late, _discarding(writer):
+    with (
+        translate_rollback_errors(pending, time),
+        alone,
+        heartbeating(pending, time),
+        late,
+        _discarding(writer),
+    ):
         for chunk, keyed in chunks:
             locations, copies = assignment.locations(chunk), copies_among(chunk)
             once = keyed

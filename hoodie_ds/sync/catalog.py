@@ -10,17 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """A column of a table in a catalog.
-
-    Parameters
-    ----------
-    name : str
-        Its name; catalogs have it in lower case.
-    type : str
-        In Hive's notation.
-    comment : str
-        What it is about; may be empty.
-    """
+    """A column of a table in a catalog."""
 
     name: str
     type: str
@@ -29,23 +19,7 @@ class CatalogColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogTable:
-    """A table as a catalog has it.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the database.
-    location : str
-        Base path.
-    columns : tuple of CatalogColumn
-        All but the partition columns.
-    partition_keys : tuple of CatalogColumn
-        The partition columns.
-    input_format, output_format, serde : str
-        Classes by which Hive reads it.
-    serde_properties, properties : mapping of str to str
-        Of the serde and of the table.
-    """
+    """A table as a catalog has it."""
 
     name: str
     location: str
@@ -60,15 +34,7 @@ class CatalogTable:
 
 @dataclass(frozen=True, slots=True)
 class CatalogPartition:
-    """A partition of a table in a catalog.
-
-    Parameters
-    ----------
-    values : tuple of str
-        One for each partition column.
-    location : str
-        Where it lies.
-    """
+    """A partition of a table in a catalog."""
 
     values: tuple[str, ...]
     location: str

@@ -34,15 +34,7 @@ _CLOCKS: Final = ("local-timestamp-millis", "local-timestamp-micros")
 
 
 def columns_of(record: AvroType, *, meta: bool) -> Iterator[tuple[str, AvroType | None]]:
-    """Yield the columns of a table: names with types, None for those of the meta columns.
-
-    Parameters
-    ----------
-    record : AvroType
-        The table's schema.
-    meta : bool
-        Whether to begin with the meta columns.
-    """
+    """Yield the columns of a table: names with types, None for those of the meta columns."""
     if meta:
         yield from ((name, None) for name in META_COLUMNS)
     for name, node in zip(record.names, record.children, strict=True):
@@ -51,20 +43,7 @@ def columns_of(record: AvroType, *, meta: bool) -> Iterator[tuple[str, AvroType 
 
 
 def hive_type(node: AvroType | None, *, timestamps: bool) -> str:
-    """Return a type in Hive's notation.
-
-    Parameters
-    ----------
-    node : AvroType or None
-        Of a column; None for text.
-    timestamps : bool
-        Whether an instant is a timestamp, rather than a number.
-
-    Raises
-    ------
-    SchemaError
-        Hive has no such type.
-    """
+    """Return a type in Hive's notation."""
     if node is None:
         return "string"
     inner, _ = _present(node)
@@ -92,13 +71,7 @@ def hive_type(node: AvroType | None, *, timestamps: bool) -> str:
 
 
 def spark_schema(columns: Sequence[tuple[str, AvroType | None]]) -> str:
-    """Return the JSON of Spark's ``StructType``, letter by letter as Hudi writes it.
-
-    Parameters
-    ----------
-    columns : sequence of (str, AvroType or None)
-        From `columns_of`, those of partitions last.
-    """
+    """Return the JSON of Spark's ``StructType``, letter by letter as Hudi writes it."""
     return _spark_struct((name, node) for name, node in columns)
 
 
@@ -108,15 +81,6 @@ def spark_properties(
     """Return the properties by which Spark reads a catalog's table as a Hudi table.
 
     As ``SparkDataSourceTableUtils.getSparkTableProperties`` does.
-
-    Parameters
-    ----------
-    columns : sequence of (str, AvroType or None)
-        From `columns_of`.
-    partitions : sequence of str
-        The partition columns.
-    length : int
-        Characters of the schema in one property.
     """
     by_name = dict(columns)
     # One that is no column of the table is text that is never null, as in Hudi.
@@ -135,13 +99,7 @@ def spark_properties(
 
 
 def documented(avro: str) -> Mapping[str, str]:
-    """Return what an Avro schema says of its fields.
-
-    Parameters
-    ----------
-    avro : str
-        Its JSON, which has been parsed before.
-    """
+    """Return what an Avro schema says of its fields."""
     fields = json.loads(avro).get("fields", ())
     return {str(one["name"]): str(one["doc"]) for one in fields if one.get("doc")}
 

@@ -29,18 +29,7 @@ _TAKEN: Final = "AlreadyExistsException"
 
 
 class GlueCatalog:
-    """A database of Glue.
-
-    Parameters
-    ----------
-    options : CatalogOptions
-        Where Glue is, and the database.
-
-    Raises
-    ------
-    CatalogError
-        No region is known.
-    """
+    """A database of Glue."""
 
     extra_properties: Mapping[str, str]
 

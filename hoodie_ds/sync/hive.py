@@ -30,18 +30,7 @@ _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 class HiveCatalog:
-    """A database of a Hive metastore; connects when it is made.
-
-    Parameters
-    ----------
-    options : CatalogOptions
-        Addresses and database.
-
-    Raises
-    ------
-    CatalogError
-        No address answers.
-    """
+    """A database of a Hive metastore; connects when it is made."""
 
     extra_properties: Mapping[str, str]
 
@@ -216,15 +205,7 @@ class HiveCatalog:
 
 
 def partition_name(keys: Sequence[CatalogColumn], values: Sequence[str]) -> str:
-    """Return how a metastore calls a partition (``Warehouse.makePartName``).
-
-    Parameters
-    ----------
-    keys : sequence of CatalogColumn
-        The partition columns.
-    values : sequence of str
-        The value of each.
-    """
+    """Return how a metastore calls a partition (``Warehouse.makePartName``)."""
     pairs = zip(keys, values, strict=True)
     return "/".join(f"{_escaped(key.name.lower())}={_escaped(value)}" for key, value in pairs)
 

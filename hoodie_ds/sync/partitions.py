@@ -23,17 +23,7 @@ _HOUR: Final = 4
 def chosen_extractor(
     given: PartitionExtractor | None, fields: Collection[str], properties: TableProperties
 ) -> PartitionExtractor:
-    """Return how paths become values: as said, else by ``HoodieSyncConfig``'s rule.
-
-    Parameters
-    ----------
-    given : PartitionExtractor or None
-        What the user said.
-    fields : collection of str
-        The partition columns.
-    properties : TableProperties
-        Of the table.
-    """
+    """Return how paths become values: as said, else by ``HoodieSyncConfig``'s rule."""
     if given is not None:
         return given
     if not fields:
@@ -48,22 +38,7 @@ def chosen_extractor(
 def partition_values(
     extractor: PartitionExtractor, path: str, fields: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the values of the partition columns of a partition path.
-
-    Parameters
-    ----------
-    extractor : PartitionExtractor
-        How.
-    path : str
-        Relative to the base path.
-    fields : collection of str
-        The partition columns.
-
-    Raises
-    ------
-    CatalogError
-        The path does not fit.
-    """
+    """Return the values of the partition columns of a partition path."""
     values = _EXTRACT[extractor](path)
     if len(values) != len(fields):
         raise CatalogError(
@@ -93,20 +68,10 @@ _EXTRACT: Final[Mapping[PartitionExtractor, Callable[[str], tuple[str, ...]]]] =
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Partitions that a sync looks at.
+    """Partitions that a sync looks at."""
 
-    Parameters
-    ----------
-    present : tuple of str
-        Paths of those that have rows, or had when they were written.
-    gone : tuple of str
-        Paths of those whose file groups were all replaced by nothing.
-    all_of_them : bool
-        Whether these are all partitions of the table.
-    """
-
-    present: tuple[str, ...]
-    gone: tuple[str, ...] = ()
+    present: tuple[str, ...]  # paths of partitions that have rows, or had when they were written
+    gone: tuple[str, ...] = ()  # paths of partitions whose file groups were all replaced by nothing
     all_of_them: bool = False
 
 
@@ -118,17 +83,7 @@ def all_partitions(table: Table, timeline: Timeline) -> Touched:
 
 
 def touched_partitions(table: Table, timeline: Timeline, commits: Collection[Instant]) -> Touched:
-    """Return the partitions that some commits wrote to or took file groups from.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    commits : collection of Instant
-        Completed writes of the timeline.
-    """
+    """Return the partitions that some commits wrote to or took file groups from."""
     touched: set[str] = set()
     replaced: set[str] = set()
     for instant in commits:
@@ -144,18 +99,7 @@ def touched_partitions(table: Table, timeline: Timeline, commits: Collection[Ins
 def commits_since(
     timeline: Timeline, last: str, completed: str, pending: Collection[str]
 ) -> Iterator[Instant]:
-    """Yield the writes that a sync has not seen, the newest first.
-
-    Parameters
-    ----------
-    timeline : Timeline
-        As it is now.
-    last, completed : str
-        Instant time of the newest commit that was synced, and the newest completion time of any;
-        the second is empty where the layout has none.
-    pending : collection of str
-        Instant times that were pending then.
-    """
+    """Yield the writes that a sync has not seen, the newest first."""
     oldest = min((last, *pending))
     for instant in timeline.commits_backwards():
         ended_later = bool(completed) and instant.completion_time > completed

@@ -49,48 +49,13 @@ class CatalogEntries:
 def sync(
     table: Table, timeline: Timeline, options: CatalogOptions, *, dry: bool = False
 ) -> CatalogSync:
-    """Tell a catalog what it lacks of a table.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    options : CatalogOptions
-        Which catalog, and what it is told.
-    dry : bool
-        Whether only to say what the catalog would be told.
-
-    Returns
-    -------
-    CatalogSync
-        What it was told, or would be; false if it knows all.
-
-    Raises
-    ------
-    CatalogError
-        The catalog cannot be reached or refuses, or partitions do not fit its columns.
-    MissingPackageError
-        The extra of the catalog is not installed.
-    """
+    """Tell a catalog what it lacks of a table."""
     with closing(connect(options)) as catalog:
         return SyncTool(table, timeline, options, catalog).sync(dry=dry)
 
 
 def require_packages(options: CatalogOptions) -> None:
-    """Raise if what speaks to the catalog is not installed; nothing is imported, nobody asked.
-
-    Parameters
-    ----------
-    options : CatalogOptions
-        Which catalog it is.
-
-    Raises
-    ------
-    MissingPackageError
-        The message says how to install it.
-    """
+    """Raise if what speaks to the catalog is not installed; nothing is imported, nobody asked."""
     if options.mode is SyncMode.GLUE:
         require("The sync into AWS Glue", "glue", "boto3")
     else:
@@ -98,13 +63,7 @@ def require_packages(options: CatalogOptions) -> None:
 
 
 def connect(options: CatalogOptions) -> Catalog:
-    """Return the catalog that the options name.
-
-    Parameters
-    ----------
-    options : CatalogOptions
-        Which it is, and where.
-    """
+    """Return the catalog that the options name."""
     require_packages(options)
     if options.mode is SyncMode.GLUE:
         from hoodie_ds.sync.glue import GlueCatalog

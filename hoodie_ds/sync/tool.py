@@ -1,4 +1,4 @@
-"""The sync of a table into a catalog: what the catalog lacks is found out, told, then told of.
+"""The sync of a table into a catalog: computes the difference, applies it, records the sync point.
 
 It does what ``HiveSyncTool`` of Hudi 1.2 does, and leaves the same entries. Its cost follows the
 commits since the last sync, of which the properties of the catalog's table tell. Partitions come
@@ -57,35 +57,15 @@ _SCHEMA_PART: Final = "spark.sql.sources.schema.part."
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One of the catalog's tables of a Hudi table.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    all_rows : bool
-        Whether its readers merge log files.
-    base_files : bool
-        Whether Spark's readers take base files alone.
-    """
+    """One of the catalog's tables of a Hudi table."""
 
     name: str
-    all_rows: bool
-    base_files: bool
+    all_rows: bool  # whether its readers merge log files
+    base_files: bool  # whether Spark's readers read base files alone
 
 
 def views_of(name: str, table_type: TableType, options: CatalogOptions) -> list[View]:
-    """Return which tables of a catalog a Hudi table becomes, as ``HiveSyncTool.doSync`` does.
-
-    Parameters
-    ----------
-    name : str
-        Its name there.
-    table_type : TableType
-        Its type.
-    options : CatalogOptions
-        What the user said.
-    """
+    """Return which tables of a catalog a Hudi table becomes, as ``HiveSyncTool.doSync`` does."""
     if table_type is TableType.COPY_ON_WRITE:
         return [View(name, all_rows=False, base_files=False)]
     if options.tables is SyncedTables.RO:
@@ -104,19 +84,7 @@ def views_of(name: str, table_type: TableType, options: CatalogOptions) -> list[
 
 @dataclass(frozen=True)
 class SyncTool:
-    """Syncs one table into one catalog.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Its active timeline.
-    options : CatalogOptions
-        What the user said.
-    catalog : Catalog
-        The database of the catalog.
-    """
+    """Syncs one table into one catalog."""
 
     table: Table
     timeline: Timeline
@@ -124,18 +92,7 @@ class SyncTool:
     catalog: Catalog
 
     def sync(self, *, dry: bool = False) -> CatalogSync:
-        """Tell the catalog what it lacks.
-
-        Parameters
-        ----------
-        dry : bool
-            Whether only to say what it would be told.
-
-        Raises
-        ------
-        CatalogError
-            The catalog cannot be reached or refuses, or partitions do not fit its columns.
-        """
+        """Tell the catalog what it lacks."""
         if schema_instant(self.table, self.timeline) is None:
             return CatalogSync(self.options.database, ())
         has_database = self.catalog.has_database()

@@ -25,32 +25,14 @@ from hoodie_ds.timeline.timeline import Timeline
 
 
 def completion_time(table: Table, timeline: Timeline, clock: Clock) -> str:
-    """Choose the completion time of an instant; empty where the layout has none.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now, with all that was decided.
-    clock : Clock
-        What time it is.
-    """
+    """Choose the completion time of an instant; empty where the layout has none."""
     if table.layout == V1.version:
         return ""
     return next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
 
 
 def find_completed(storage: Storage, instant: Instant) -> Instant | None:
-    """Return an instant as it is completed on the timeline; None if it is not there.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    instant : Instant
-        It, in any state.
-    """
+    """Return an instant as it is completed on the timeline; None if it is not there."""
     if instant.layout == V1.version:  # its name is known
         completed = V1.parse(V1.file_name(instant.at(State.COMPLETED)))
         assert completed is not None, instant
@@ -75,27 +57,8 @@ def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
     The table's own followers are told first. A process that dies in between leaves both to whoever
     ends the instant next, so they may be told again.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    completed : Instant
-        The instant as it is completed.
-    body : bytes
-        What its completed file is to say.
-
-    Returns
-    -------
-    bool
-        Whether the file is there with this content; False if another process has ended the instant
-        otherwise.
-
-    Raises
-    ------
-    StorageError
-        The instant is not visible, and will not be by this call.
-    CommitOutcomeUnknownError
-        Whether it is visible could not be found out.
+    Returns False if another process has ended the instant otherwise. Raises
+    `CommitOutcomeUnknownError` if it is unknown whether the instant is visible.
     """
     path = instant_path(completed)
     if own := own_followers(table):
@@ -122,19 +85,7 @@ def carry_over(storage: Storage, path: str, body: bytes) -> None:
 
 
 def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
-    """Complete an instant that several processes may be ending at once.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        A rollback, restore or clean.
-    body : bytes
-        The file's content.
-    clock : Clock
-        For its completion time.
-    """
+    """Complete an instant that several processes may be ending at once."""
     completed = _agreed(table, instant, clock)
     if completed is not None:
         put_completed(table, completed, body)

@@ -54,36 +54,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One entry of the log.
+    """One entry of the log."""
 
-    Parameters
-    ----------
-    number : int
-        Its place in the order, from 1.
-    outcome : Outcome
-        What was decided.
-    instant : Instant
-        About which pending instant.
-    decided_by : str
-        A text that no other attempt to append has.
-    carried : mapping of str to str
-        What is to outlive the timeline: other engines archive commits, and no decision.
-    plan : bytes
-        Content of the requested file of a service that is scheduled, or of the rollback of what
-        is taken back; the number of the table version that the table is to have.
-    completion_time : str
-        Of an instant that is to be completed; empty where names of its layout do not have it.
-    path : str
-        The entry's file, of a decision that was read.
-    """
-
-    number: int
+    number: int  # from 1
     outcome: Outcome
     instant: Instant
-    decided_by: str
+    decided_by: str  # a string that no other attempt to append has
+    # what outlives the timeline: other engines archive commits, and no decision
     carried: Mapping[str, str] = field(default_factory=dict)
-    plan: bytes = b""
-    completion_time: str = ""
+    plan: bytes = b""  # requested file of a service, plan of a rollback, or the table version
+    completion_time: str = ""  # empty if the layout has none
     path: str = field(default="", compare=False)
 
     @property
@@ -113,13 +93,7 @@ class Decision:
 
     @classmethod
     def from_bytes(cls, number: int, body: bytes, path: str) -> Decision:
-        """Read an entry's file.
-
-        Raises
-        ------
-        CorruptFileError
-            It is not what `to_bytes` wrote.
-        """
+        """Read an entry's file."""
         try:
             found = json.loads(body)
             layout, ended = int(found.get("layout", V1.version)), str(found.get("completion", ""))
@@ -177,16 +151,9 @@ def next_decision(
 def append_decision(storage: Storage, decision: Decision) -> bool:
     """Append a decision, if it is still the next one.
 
-    Returns
-    -------
-    bool
-        False if other writers were faster. Then look again: either the decision does not count, or
-        others have found it, applied it and gone on.
-
-    Raises
-    ------
-    CommitOutcomeUnknownError
-        Whether the decision was appended could not be found out.
+    Returns False if other writers were faster: then either the decision does not count, or others
+    have found and applied it. Raises `CommitOutcomeUnknownError` if it is unknown whether it was
+    appended.
     """
     path = numbered_path(DECISIONS, decision.number)
     if not put_decisively(storage, path, decision.to_bytes()):

@@ -45,15 +45,7 @@ _log = logging.getLogger("hoodie_ds")
 
 @dataclass
 class Exclusion:
-    """Held from the check for conflicts to the end of a commit.
-
-    Parameters
-    ----------
-    pending : PendingAction
-        The action.
-    clock : Clock
-        For rollbacks of others' instants that were decided and not applied.
-    """
+    """Held from the check for conflicts to the end of a commit."""
 
     pending: PendingAction
     clock: Clock
@@ -79,20 +71,8 @@ class Exclusion:
     ) -> bool:
         """Decide about the action's instant: append to the decision log.
 
-        Parameters
-        ----------
-        outcome : Outcome
-            To complete the instant, or that it waits for further batches.
-        instant : Instant
-            The action's, whose manifest is there.
-        carried : mapping of str to str, optional
-            Entries of the replay guard, which the log keeps where others archive the commit;
-            by default those of the decision before.
-
-        Returns
-        -------
-        bool
-            False if others decided something since `apply_pending`.
+        Returns False if others decided something since `apply_pending`. By default the replay guard
+        entries of the decision before are carried on.
         """
         return self._append(outcome, instant, carried) is not None
 
@@ -101,24 +81,7 @@ class Exclusion:
     ) -> Instant | None:
         """Decide to complete the action's instant, and do so.
 
-        Parameters
-        ----------
-        instant : Instant
-            The action's, whose manifest is there.
-        manifest : bytes
-            The bytes of its completed file.
-        carried : mapping of str to str, optional
-            See `append`.
-
-        Returns
-        -------
-        Instant or None
-            The completed instant; None if others decided something since `apply_pending`.
-
-        Raises
-        ------
-        CommitOutcomeUnknownError, TimelineError
-            See `finish`.
+        Returns None if others decided something since `apply_pending`. Raises as `finish`.
         """
         assert self._timeline is not None, "nothing is decided before `apply_pending`"
         if carried is not None:
@@ -148,15 +111,7 @@ class Exclusion:
     def schedule(self, instant: Instant) -> bool:
         """Decide that the action's plan goes on the timeline, and put it there.
 
-        Parameters
-        ----------
-        instant : Instant
-            The action's, requested.
-
-        Returns
-        -------
-        bool
-            False if others decided something since `apply_pending`, or have taken the time.
+        Returns False if others decided something since `apply_pending`, or have the time.
         """
         pending = self.pending
         decision = next_decision(self._before, Outcome.SCHEDULE, instant, pending.attempt)
@@ -172,13 +127,7 @@ class Exclusion:
 
 @contextmanager
 def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]:
-    """Exclude others until the block is left.
-
-    Raises
-    ------
-    LockTimeoutError
-        They held the lock all the time.
-    """
+    """Exclude others until the block is left."""
     if not pending.is_shared:
         yield Exclusion(pending, clock)
         return
@@ -187,7 +136,7 @@ def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[
 
 
 @contextmanager
-def alive(pending: PendingAction, time: str) -> Iterator[None]:
+def heartbeating(pending: PendingAction, time: str) -> Iterator[None]:
     """Let others know that an action is at work, where there may be any."""
     if not pending.is_shared:
         yield
@@ -197,13 +146,7 @@ def alive(pending: PendingAction, time: str) -> Iterator[None]:
 
 
 def check_not_undone(pending: PendingAction, timeline: Timeline, instant: Instant) -> None:
-    """Refuse if the instant was rolled back, also if a late task has opened it again since.
-
-    Raises
-    ------
-    TimelineError
-        The instant is not the action's any more.
-    """
+    """Refuse if the instant was rolled back, also if a late task has opened it again since."""
     is_anothers = owner_of(pending.storage, instant) != pending.owner
     if is_anothers or is_undone(pending.storage, timeline, instant.time):
         raise pending.undone(instant.time)
@@ -212,17 +155,8 @@ def check_not_undone(pending: PendingAction, timeline: Timeline, instant: Instan
 def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
     """Delete the files of an action's own lost task attempts, before readers that list see them.
 
-    Those of other attempts wait until the instant is complete: another driver of the same query
-    may be about to complete it with them.
-
-    Parameters
-    ----------
-    pending : PendingAction
-        The action.
-    time : str
-        Its instant's.
-    manifest : bytes
-        Names the files that are to be committed.
+    Those of other attempts wait until the instant is complete: another driver of the same query may
+    be about to complete it with them.
     """
     listed = [s.path for s in pending.storage.list(marker_folder(time), recursive=True)]
     for path, marker in sorted(_lost_files(time, manifest, listed).items()):
@@ -233,21 +167,8 @@ def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
 def finish(table: Table, instant: Instant, manifest: bytes) -> None:
     """Complete an instant that was decided to be completed, and clean up.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        The instant, completed.
-    manifest : bytes
-        The bytes of its completed file.
-
-    Raises
-    ------
-    CommitOutcomeUnknownError
-        The completed file could not be put; others will.
-    TimelineError
-        Another writer completed the instant with other files.
+    Raises `CommitOutcomeUnknownError` if the completed file could not be put, which others will do,
+    and `TimelineError` if another writer completed the instant with other files.
     """
     storage = table.storage
     try:
@@ -277,15 +198,7 @@ def finish(table: Table, instant: Instant, manifest: bytes) -> None:
 
 
 def sum_up(storage: Storage, timeline: Timeline) -> None:
-    """Write down what spares later processes the reading of all commits; nothing depends on it.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        With the commit that was made.
-    """
+    """Write down what spares later processes the reading of all commits; nothing depends on it."""
     try:
         save_timeline(storage, timeline.layout)
         save_live_files(storage, timeline)

@@ -57,17 +57,7 @@ def is_ours(table: Table, instant: Instant) -> bool:
 
 
 def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:
-    """Find what a pending write instant left, by partition path.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    instant : Instant
-        A pending commit or delta commit.
-    """
+    """Find what a pending write instant left, by partition path."""
     storage, time = table.storage, instant.time
     marked = marked_files(table, time)
     whole = {path for path, marker in marked.items() if _is_safe(storage, time, path, marker)}
@@ -87,13 +77,6 @@ def files_of_completed(table: Table, instant: Instant) -> dict[str, PartitionRol
 
     All files of the slices that it began are its own, whoever has written to them since. In other
     slices its blocks are to be hidden, as Hudi does, whoever may have read them meanwhile.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        A completed write.
     """
     storage, time = table.storage, instant.time
     commit = read_commit(storage, instant)
@@ -120,15 +103,6 @@ def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
 
     So they do where a late task has opened an instant again that had been completed and archived:
     its own files are those that markers announce.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    time : str
-        The instant's time.
     """
     if not timeline.starts_after(time):
         return False
@@ -167,16 +141,8 @@ def delete_left(
 
     What comes later is to be found too: see `remember_late`.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        The write's instant.
-    marked : mapping of str to str
-        Files with their markers; none of them is named by a commit.
-    is_complete : bool
-        Whether the instant has completed, so that others append to the slices that it began.
+    No commit names any of the files. If the instant has completed, others append to the slices that
+    it began.
     """
     safe = [
         path

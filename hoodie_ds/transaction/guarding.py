@@ -36,15 +36,7 @@ _BESIDE: Final = "_hoodie_ds_beside"
 
 
 def guarding_commits(storage: Storage, timeline: Timeline) -> list[Telling]:
-    """Return the commits of a timeline that tell its micro-batches, the newest first.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is looked at.
-    """
+    """Return the commits of a timeline that tell its micro-batches, the newest first."""
     return _telling(_active(storage, timeline))
 
 
@@ -61,35 +53,12 @@ def tells_all(timeline: Timeline, found: Sequence[Telling]) -> bool:
 
 
 def guarding_commits_until(storage: Storage, timeline: Timeline, time: str) -> list[Telling]:
-    """Return the same of the table as it was after a write, archived commits among them.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is now.
-    time : str
-        That of the newest write that counts.
-
-    Raises
-    ------
-    CorruptFileError, NotFoundError
-        The archive cannot be read, or its files come and go.
-    """
+    """Return the same of the table as it was after a write, archived commits among them."""
     return _telling(_all_until(storage, timeline, time))
 
 
 def carried_entries(commits: Iterable[CommitMetadata], newest: str) -> dict[str, str]:
-    """Return what the decision log is to carry of commits.
-
-    Parameters
-    ----------
-    commits : iterable of CommitMetadata
-        From `guarding_commits`.
-    newest : str
-        Time of the newest write in the table.
-    """
+    """Return what the decision log is to carry of commits."""
     first, *others = [commit.guard_entries for commit in commits] or [{}]
     return {**first, **({_BESIDE: json.dumps(others)} if others else {}), _AT: newest}
 
@@ -97,17 +66,7 @@ def carried_entries(commits: Iterable[CommitMetadata], newest: str) -> dict[str,
 def carried_with(
     entries: Mapping[str, str], instant: Instant, timeline: Timeline
 ) -> dict[str, str]:
-    """Return what the decision to complete a write carries.
-
-    Parameters
-    ----------
-    entries : mapping of str to str
-        What the write says of micro-batches, of all in the table.
-    instant : Instant
-        The write.
-    timeline : Timeline
-        The table before it.
-    """
+    """Return what the decision to complete a write carries."""
     newest = next(timeline.commits_backwards(), instant)
     return {**entries, _AT: max(instant.time, newest.time, key=padded)}
 
@@ -131,17 +90,6 @@ def naming_commits(
     """Return the newest commit up to a time that names each of some queries, as far as one does.
 
     Reads all of the archive where none does: for what is seldom asked.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is now.
-    time : str
-        That of the newest write that counts.
-    queries : iterable of str
-        Queries, or writers of numbered batches.
     """
     wanted, found = set(queries), dict[str, Telling]()
     for instant, read in _all_until(storage, timeline, time) if wanted else ():

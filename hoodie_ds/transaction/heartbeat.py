@@ -19,13 +19,7 @@ _log = logging.getLogger("hoodie_ds")
 
 
 def storage_now_ms(storage: Storage) -> int:
-    """Return the time of a storage's clock, in milliseconds: that of a file written just now.
-
-    Raises
-    ------
-    StorageError
-        The storage does not tell when files were written.
-    """
+    """Return the time of a storage's clock, in milliseconds: that of a file written just now."""
     storage.replace(STORAGE_CLOCK, b"")
     for status in storage.list(LOCKS):
         if status.path == STORAGE_CLOCK and status.modified_ms:

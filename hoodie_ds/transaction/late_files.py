@@ -30,17 +30,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 
 def remember_late(storage: Storage, time: str, files: Collection[str]) -> None:
-    """Write down which files may come late, before their markers are deleted.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        The instant that they were begun under.
-    files : collection of str
-        Paths of files that no commit names and no other writer can make.
-    """
+    """Write down which files may come late, before their markers are deleted."""
     if not files:
         return
     body = json.dumps(sorted(files)).encode()
@@ -51,20 +41,8 @@ def remember_late(storage: Storage, time: str, files: Collection[str]) -> None:
 def delete_late(table: Table, timeline: Timeline, start: str) -> None:
     """Delete what has come late under instants that lie before a time.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now. Of an instant before its start this is the second look, after which its note
-        goes too.
-    start : str
-        Where the timeline is about to start.
-
-    Raises
-    ------
-    CorruptFileError
-        A note is damaged.
+    `start` is where the timeline is about to start. A note of an instant before the current start
+    is read for the second time, and deleted after it.
     """
     storage, view = table.storage, FileSystemView(table.storage, timeline)
     for status in storage.list(LATE):

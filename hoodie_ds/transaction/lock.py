@@ -51,24 +51,7 @@ class Lock(Protocol):
 def held(
     storage: Storage, concurrency: Concurrency, owner: str, clock: Clock, pauses: Pauses
 ) -> Iterator[None]:
-    """Hold a table's lock.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    concurrency : Concurrency
-        Which lock, and how long to wait for it.
-    owner : str
-        A text that no other writer, nor another attempt of this one, has.
-    clock, pauses
-        Measure the waiting, and wait.
-
-    Raises
-    ------
-    LockTimeoutError
-        Others held it all the time.
-    """
+    """Hold a table's lock."""
     lock = _lock(storage, concurrency, owner, clock)
     started, waited, longest = clock.now_ms(), 0, _FIRST_PAUSE_MS
     try:  # an attempt that fails may have taken the lock, too
@@ -128,13 +111,7 @@ def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) 
 
 
 class InProcessLock:
-    """Hudi's ``InProcessLockProvider``: writers that are threads of one process.
-
-    Parameters
-    ----------
-    root : str
-        The table's base path.
-    """
+    """Hudi's ``InProcessLockProvider``: writers that are threads of one process."""
 
     _locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
 
@@ -163,17 +140,6 @@ class FileLock:
 
     Writers on the JVM take the same one. They delete it without a look at whose it is, and so does
     whoever finds it too old.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    expire_ms : int
-        Age at which a file is a dead writer's; 0 for never.
-    owner : str
-        Whose lock it is.
-    clock : Clock
-        For the time in the file, which people read.
     """
 
     def __init__(self, storage: Storage, expire_ms: int, owner: str, clock: Clock) -> None:
@@ -212,15 +178,6 @@ class LeaseLock:
 
     Each holder takes the next lease by a put-if-absent, once the one before it is over: given back,
     or too old. A lease's number grows, which is what the literature calls a fencing token.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    lease_ms : int
-        Age at which a lease is over.
-    owner : str
-        Whose lease it is.
     """
 
     _OVER: Final = b"over"

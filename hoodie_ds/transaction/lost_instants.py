@@ -29,16 +29,6 @@ def lost_instants(table: Table) -> Iterator[Decision]:
 
     A decision is applied before the next one is made, so of the newest alone the completed file may
     not be there yet, and then whoever writes next puts it from the manifest.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    Raises
-    ------
-    CorruptFileError
-        A decision, its manifest, or the plan of a rollback, cannot be read.
     """
     storage = table.storage
     decisions = logged_decisions(storage)
@@ -63,18 +53,6 @@ def vanished_instants(table: Table, timeline: Timeline) -> dict[str, Decision]:
 
     By their times. Nor is there anything that says that they were taken back; but another engine
     may have archived that. If their data files are there, they were not.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-
-    Raises
-    ------
-    CorruptFileError
-        A decision, the archive, or the plan of a rollback, cannot be read.
     """
     storage = table.storage
     return {
@@ -92,18 +70,6 @@ def refuse_lost(table: Table, times: Collection[str]) -> None:
     """Refuse where one of some pending instants was completed.
 
     One that a writer has open, perhaps again since others have archived it, has its claim there.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    times : collection of str
-        Times of pending instants.
-
-    Raises
-    ------
-    CorruptFileError
-        The completed file of one is gone; names it and what to do.
     """
     closed = [time for time in times if not is_claimed(table.storage, time)]
     lost = lost_instants(table) if closed else iter(())
@@ -142,18 +108,6 @@ def check_nothing_is_lost(table: Table, timeline: Timeline) -> None:
     """Refuse to read where rows of a completed write would be left out, or be there twice.
 
     A compaction that is lost hides nothing: the log files that it merged are read.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is read.
-
-    Raises
-    ------
-    CorruptFileError
-        As in `refuse_lost`.
     """
     hiding = (*UNDONE_ACTIONS, Action.CLUSTERING)
     refuse_lost(table, [i.time for i in timeline.pending if i.action in hiding])

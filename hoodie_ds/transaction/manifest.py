@@ -37,15 +37,8 @@ def never(table: Table, timeline: Timeline, instant: Instant) -> bool:
 def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | None:
     """Return the number of micro-batches that an instant's newest whole manifest is of, and it.
 
-    Returns
-    -------
-    tuple of int and bytes, or None
-        None if there is none.
-
-    Raises
-    ------
-    CorruptFileError
-        The newest one is damaged, and the instant takes several batches.
+    Returns None if there is none. Raises `CorruptFileError` if the newest one is damaged and the
+    instant takes several batches.
     """
     listed = (manifest_number(s.path) for s in storage.list(work_folder(instant.time)))
     number = max((n for n in listed if n is not None), default=None)
@@ -70,17 +63,7 @@ def complete_from_manifest(table: Table, completed: Instant) -> bool:
 
     The temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    completed : Instant
-        The instant as it is to be completed.
-
-    Returns
-    -------
-    bool
-        False if there is no such manifest.
+    Returns False if there is no such manifest.
     """
     found = newest_manifest(table.storage, completed)
     if found is None:
@@ -98,23 +81,8 @@ def find_joinable(
 ) -> Instant | None:
     """Find the pending instant that takes the next micro-batch too.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    action : Action
-        What the micro-batch does.
-    batches_per_commit : int
-        Micro-batches that an instant takes.
-    superseded : callable
-        Says of a pending instant that its batches are committed without it.
-
-    Returns
-    -------
-    Instant or None
-        The open instant with the number of its batches; None if the batch begins one of its own.
+    Returns None if the batch begins an instant of its own. `superseded` says that the batches of an
+    instant are committed without it.
     """
     if batches_per_commit == 1:
         return None

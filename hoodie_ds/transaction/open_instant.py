@@ -29,21 +29,11 @@ _BESIDE: Final = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTO
 def open_instant(pending: PendingAction) -> str:
     """Put the instant of an action on the timeline, or join it where another task already has.
 
-    Names on the timeline never change once taken, so all tasks of an action, starting from the
-    same proposed time, end at the same one.
+    Names on the timeline never change once taken, so all tasks of an action, starting from the same
+    proposed time, end at the same one.
 
-    Returns
-    -------
-    str
-        The instant's time.
-
-    Raises
-    ------
-    UnsupportedTableError
-        The table was upgraded since the action began.
-    WriteConflictError
-        The instant holds earlier micro-batches, and is not to be had any more; or the table's
-        properties were changed.
+    Returns the instant's time. Raises `WriteConflictError` if the instant holds earlier
+    micro-batches and is not available any more, or the table's properties were changed.
     """
     ensure_table(pending)
     if pending.creation_ms is None:
@@ -121,13 +111,7 @@ def _holds_last_known(pending: PendingAction) -> bool:
 
 
 def _later(pending: PendingAction, time: str) -> str:
-    """Return a later time for a batch that began before the table had commits.
-
-    Raises
-    ------
-    WriteConflictError
-        The time was the batch's already, or others went on for long since the batch began.
-    """
+    """Return a later time for a batch that began before the table had commits."""
     later = time if pending.timeline.first_commit else _start_after_others(pending)
     if later <= time:
         raise WriteConflictError(
@@ -170,13 +154,7 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
 
 
 def owner_to_join(storage: Storage, joined: Instant) -> str:
-    """Return the owner entry of an instant that earlier micro-batches have opened.
-
-    Raises
-    ------
-    WriteConflictError
-        The instant is gone.
-    """
+    """Return the owner entry of an instant that earlier micro-batches have opened."""
     owner = owner_of(storage, joined.at(State.INFLIGHT))
     if owner is None:
         raise WriteConflictError(
@@ -211,17 +189,8 @@ def _start_after_others(pending: PendingAction) -> str:
 def ensure_table(pending: PendingAction, create_schema: str | None = None) -> None:
     """Create the table of an action that found none.
 
-    Parameters
-    ----------
-    pending : PendingAction
-        The action.
-    create_schema : str, optional
-        Avro schema that the table is to record, where no commit of the action will.
-
-    Raises
-    ------
-    WriteConflictError
-        Another writer created another table at the same time.
+    `create_schema` is the Avro schema that the table records if no commit of the action will.
+    Raises `WriteConflictError` if another writer created another table at the same time.
     """
     if pending.creation_ms is None:
         return

@@ -41,26 +41,8 @@ def switch_metadata_table_off(
 ) -> Table:
     """Drop a table's metadata table, unless another engine's writer is at work.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        For the comment in its properties.
-    heartbeat_timeout_ms : int
-        Age of a heartbeat at which its writer counts as dead.
-    ends : callable
-        Whether the caller is to end a pending instant, whose writer the user says is dead.
-
-    Returns
-    -------
-    Table
-        With its properties as they are afterwards.
-
-    Raises
-    ------
-    WriteConflictError
-        One is at work, or has left an instant without a heartbeat, which does not tell.
+    `ends` says of a pending instant that the caller ends it, and that its writer is dead. Raises
+    `WriteConflictError` if a writer is at work, or has left an instant without a heartbeat.
     """
     root, partitions = table.storage.root, ", ".join(table.properties.metadata_partitions)
     # Before the timeline: a writer's instant is there once its heart beats.
@@ -96,19 +78,7 @@ def switch_metadata_table_off(
 def check_lock_is_shared(table: Table, timeline: Timeline, concurrency: Concurrency) -> None:
     """Refuse a lock that other engines do not take, where one of them has written last, or writes.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    concurrency : Concurrency
-        What the user said about other writers.
-
-    Raises
-    ------
-    OptionError
-        The lock is not one of both engines.
+    Raises `OptionError`.
     """
     if has_own_lock(concurrency):
         newest = next(timeline.commits_backwards(), None)

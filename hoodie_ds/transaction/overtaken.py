@@ -29,14 +29,8 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
 @contextmanager
-def told_if_undone(pending: PendingAction, time: str) -> Iterator[None]:
-    """Say that an instant was rolled back where that is why a storage operation failed.
-
-    Raises
-    ------
-    TimelineError
-        The instant is not the action's any more.
-    """
+def translate_rollback_errors(pending: PendingAction, time: str) -> Iterator[None]:
+    """Say that an instant was rolled back where that is why a storage operation failed."""
     try:
         yield
     except StorageError as error:
@@ -55,20 +49,7 @@ def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> 
     commit can name such files: a task and a commit name what they have written after this only.
     Their names are this attempt's own, so that they are nobody else's files either.
 
-    Parameters
-    ----------
-    pending : PendingAction
-        The action.
-    time : str
-        Its instant's.
-    files : collection of str
-        Paths of the files that were begun in the block.
-
-    Raises
-    ------
-    HoodieError
-        The instant was rolled back, or completed without these files, or the table was changed:
-        see `check_not_overtaken`.
+    Raises what says how the instant ended.
     """
     try:
         yield
@@ -88,18 +69,6 @@ def check_not_overtaken(pending: PendingAction, instant: Instant) -> None:
 
     An upgrade or a downgrade moves the timeline. What is put into the old place nobody sees, and
     nobody undoes: neither this library nor the other engine.
-
-    Parameters
-    ----------
-    pending : PendingAction
-        The action.
-    instant : Instant
-        Its instant.
-
-    Raises
-    ------
-    HoodieError
-        See `check_unchanged`.
     """
     try:
         check_unchanged(pending.table)

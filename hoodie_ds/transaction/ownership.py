@@ -30,16 +30,8 @@ def owner_of(storage: Storage, inflight: Instant) -> str | None:
 def owner_text(query_id: str, attempt: str, shared: bool = False, spans: bool = False) -> str:
     """Return the owner entry of a batch: its query and the attempt to write it.
 
-    Parameters
-    ----------
-    query_id : str
-        The streaming query, if it is known.
-    attempt : str
-        A text that no other attempt has.
-    shared : bool
-        Whether there are several writers, so that a whole manifest is not enough to commit.
-    spans : bool
-        Whether the instant takes several micro-batches, so that none of its manifests may be lost.
+    With `shared` there are several writers, so that a whole manifest is not enough to commit; with
+    `spans` the instant takes several micro-batches, so that none of its manifests may be lost.
     """
     marks = {name: True for name, is_so in ((_SHARED, shared), (_SPANS, spans)) if is_so}
     return json.dumps({"query": query_id, "attempt": attempt, **marks}, sort_keys=True)
@@ -76,19 +68,7 @@ def claim(storage: Storage, time: str, owner: str) -> bool:
 
     The names on the timeline alone would let two actions share a time (promise P5).
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    time : str
-        Instant time.
-    owner : str
-        Who takes it.
-
-    Returns
-    -------
-    bool
-        False if it is taken by another.
+    Returns False if another owner has it.
     """
     path = claim_path(time)
     with suppress(AlreadyExistsError):

@@ -19,44 +19,18 @@ from hoodie_ds.timeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAction:
-    """One action of one process, or of several that work on it together.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        The table as the action sees it. An instant that it joins counts as committed there.
-    action : Action
-        What is done to the table.
-    operation_type : str
-        The operation as the inflight file names it, such as ``UPSERT``.
-    proposed_time : str
-        Instant time to open, if it is still free.
-    attempt : str
-        A text that no other attempt has.
-    owner : str
-        The owner entry of the instant; see `owner_text`.
-    concurrency : Concurrency
-        How the writer lives beside others.
-    plan : bytes
-        Content of the requested file: what a service is about to do, or what a write puts there
-        for engines that look for a plan.
-    creation_ms : int or None
-        Time, in milliseconds since the Unix epoch, at which the action creates its table; None for
-        a table that is there.
-    """
+    """One action of one process, or of several that work on it together."""
 
     table: Table
-    timeline: Timeline
+    timeline: Timeline  # an instant that the action joins counts as committed there
     action: Action
-    operation_type: str
-    proposed_time: str
-    attempt: str
-    owner: str
+    operation_type: str  # as the inflight file names it, such as ``UPSERT``
+    proposed_time: str  # opened if it is still free
+    attempt: str  # a string that no other attempt has
+    owner: str  # from `owner_text`
     concurrency: Concurrency
-    plan: bytes = b""
-    creation_ms: int | None = None
+    plan: bytes = b""  # content of the requested file
+    creation_ms: int | None = None  # when the action creates its table; None if there is one
 
     @property
     def storage(self) -> Storage:
@@ -88,15 +62,7 @@ class PendingAction:
 
 
 def write_action(properties: TableProperties, *, replaces: bool = False) -> Action:
-    """Return the action of a write to a table.
-
-    Parameters
-    ----------
-    properties : TableProperties
-        Of the table.
-    replaces : bool
-        Whether file groups make way for those that the write begins.
-    """
+    """Return the action of a write to a table."""
     if replaces:
         return Action.REPLACE_COMMIT
     cow = properties.table_type is TableType.COPY_ON_WRITE

@@ -47,27 +47,10 @@ _PLANNED: Final = (Action.COMPACTION, *REPLACING)
 def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[str]]) -> Timeline:
     """Return the timeline with the services that are decided, and no dead plan or own restore.
 
-    Who is killed may leave a plan, a restore or a rollback of a commit in the decision log alone. A
-    restore that was killed is gone on with.
+    A killed process may leave a plan, a restore or a rollback of a commit in the decision log alone.
+    An interrupted restore is resumed.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        For the times of what is done.
-    found : mapping of str to frozenset of str
-        What `left_over` found before.
-
-    Returns
-    -------
-    Timeline
-        As it is afterwards. Another engine's restore may be pending.
-
-    Raises
-    ------
-    TimelineError
-        Something is decided, and another engine's restore is pending.
+    `found` is the result of `left_over`. Another engine's restore may be pending in the result.
     """
     timeline = table.load_timeline()
     if finish_own_restores(table, timeline, clock):
@@ -93,32 +76,9 @@ def recover(
 
     Killed anywhere, it does the rest when it runs again.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        For the times of rollbacks.
-    joined : Instant, optional
-        The pending instant that the caller joins.
-    heartbeat_timeout_ms : int
-        Age of a heartbeat at which its writer counts as dead.
-    looked : tuple of mapping and Timeline, optional
-        What `left_over` found, and the timeline as it was loaded after that.
-    superseded : callable
-        Says of an instant with a manifest that its batches are committed without it.
-
-    Returns
-    -------
-    Timeline
-        As it is afterwards.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending, which only the engine that began it can end.
-    WriteConflictError
-        A pending write is that of one of several writers, and its heart beats.
+    `looked` is the result of `left_over` and the timeline loaded after it. Raises `TimelineError`
+    while a restore is pending, and `WriteConflictError` if a pending write is that of one of
+    several writers and its heart beats.
     """
     found, timeline = looked or (left_over(table.storage), table.load_timeline())
     timeline = timeline.with_joined(joined)
@@ -150,17 +110,7 @@ def drop_dead_plans(table: Table, timeline: Timeline) -> bool:
     Who was stopped on the way to put a plan, or to begin on it, may do so after others have carried
     it out and archived it, or rolled it back.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-
-    Returns
-    -------
-    bool
-        Whether there was anything.
+    Returns whether there were any.
     """
     planned = (instant for instant in timeline.pending if instant.action in _PLANNED)
     dead = [instant for instant in planned if _is_dead(table, timeline, instant)]
@@ -234,28 +184,7 @@ def recover_lazily(
 ) -> Timeline:
     """Undo the unfinished writes of writers whose heartbeat has stopped.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        For the times of rollbacks.
-    timeout_ms : int
-        Age of a heartbeat at which its writer counts as dead.
-    lock : callable
-        Returns the table's lock, to be held while anything is undone.
-
-    Returns
-    -------
-    Timeline
-        As it is afterwards.
-
-    Raises
-    ------
-    TimelineError
-        A restore is pending, which only the engine that began it can end.
-    LockTimeoutError
-        Others held the lock all the time.
+    `lock` returns the table's lock, to be held while anything is undone.
     """
     found = left_over(table.storage)
     _, timeline = apply_pending(table, clock)

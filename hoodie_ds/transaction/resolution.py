@@ -48,25 +48,9 @@ def apply_pending(
 ) -> tuple[Decision | None, Timeline]:
     """Apply the newest decision, if that is not done yet.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        For the time of a rollback's own instant.
-    known : Timeline, optional
-        Is not loaded again if it shows the newest commit: then it shows those before it too.
-
-    Returns
-    -------
-    tuple of Decision or None, and Timeline
-        The newest decision, None if there was none yet; and the timeline with all that was decided.
-
-    Raises
-    ------
-    TimelineError
-        There is something to apply, and another engine's restore is pending; or the table is
-        half way to another version.
+    Returns the newest decision, None before the first, and the timeline with all decisions. `known`
+    is not loaded again if it shows the newest commit. Raises `TimelineError` if another engine's
+    restore is pending, or the version of the table is being changed.
     """
     newest = newest_decision(table.storage)
     if newest is not None and newest.table_version is not None:
@@ -131,17 +115,9 @@ def resolve_instant(
 ) -> None:
     """Decide about a dead writer's instant, unless others did meanwhile, and apply that.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        A pending write.
-    clock : Clock
-        For the time of the rollback's own instant.
-    may_complete : callable
-        Says of the timeline as it is whether to complete the instant, if its manifest is whole
-        and nothing was decided since its writer looked for conflicts; otherwise it is rolled back.
+    `may_complete` says by the current timeline whether to complete the instant, if its manifest is
+    whole and nothing was decided since its writer checked for conflicts; otherwise it is rolled
+    back.
     """
     while True:
         before, timeline = apply_pending(table, clock)

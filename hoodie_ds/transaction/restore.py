@@ -38,15 +38,7 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
 def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
-    """Return what a pending restore is to do.
-
-    Raises
-    ------
-    TimelineError
-        It has no plan.
-    CorruptFileError
-        Its plan cannot be read.
-    """
+    """Return what a pending restore is to do."""
     path = instant_path(restore.at(State.REQUESTED))
     try:
         plan = storage.read(path)
@@ -62,22 +54,7 @@ def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
 
 
 def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
-    """Do what is left of a pending restore, whoever began it.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    restore : Instant
-        The pending restore.
-    clock : Clock
-        Tells how long it takes.
-
-    Raises
-    ------
-    TimelineError, CorruptFileError
-        See `request_of`.
-    """
+    """Do what is left of a pending restore, whoever began it."""
     storage, started_ms = table.storage, clock.now_ms()
     request = request_of(storage, restore)
     put_step(storage, restore, State.INFLIGHT)
@@ -96,19 +73,7 @@ def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
 def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
     """Finish the restores that this library began and did not end.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-    clock : Clock
-        See `finish_restore`.
-
-    Returns
-    -------
-    bool
-        Whether there were any.
+    Returns whether there were any.
     """
     own = [r for r in timeline.pending_restores if was_scheduled(table.storage, r)]
     for restore in own:

@@ -69,15 +69,6 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     """Undo a write that did not complete.
 
     Does nothing if the instant has completed, or is gone, by the time this looks.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        A pending commit or delta commit.
-    clock : Clock
-        For the time of the rollback's own instant.
     """
     timeline = table.load_timeline()
     if not timeline.is_pending(instant.time):
@@ -99,17 +90,6 @@ def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None
     """Undo a completed write or a planned compaction, as was decided by hand; any process may.
 
     Does nothing if it is gone by the time this looks.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        What is to be undone, in whatever state.
-    plan : bytes
-        The plan of its rollback.
-    clock : Clock
-        For the time of the rollback's own instant.
     """
     timeline = table.load_timeline()
     begun = [i for i in timeline.pending if i.action is Action.ROLLBACK]
@@ -127,20 +107,10 @@ def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None
 def drop_resurrected(table: Table, timeline: Timeline) -> bool:
     """Take off the timeline what was put there late, after it had been taken back.
 
-    A writer may be stopped between the decision to complete its instant and the put, for as long
-    as it takes others to complete the instant and to take it back.
+    A writer may be stopped between the decision to complete its instant and the put, for as long as
+    it takes others to complete the instant and to take it back.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        As it is now.
-
-    Returns
-    -------
-    bool
-        Whether there was anything.
+    Returns whether there were any.
     """
     found = set()
     for time in undone_times(table.storage, timeline):
@@ -158,13 +128,6 @@ def forget(table: Table, instant: Instant) -> None:
     """Take an instant that has ended and was opened again, by somebody late, off the timeline.
 
     A rollback of it on the timeline would say that what it has committed does not count.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        Archived, or rolled back: markers announce late files of it alone.
     """
     storage = table.storage
     _log.info("%s: %s has ended before, and is off the timeline again", storage.root, instant)
@@ -176,14 +139,7 @@ def forget(table: Table, instant: Instant) -> None:
 
 
 def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
-    """Complete a rollback that was killed, whoever began it.
-
-    Raises
-    ------
-    TimelineError
-        It is to undo what this library does not: a completed instant, or a pending one that is
-        neither a commit nor a delta commit.
-    """
+    """Complete a rollback that was killed, whoever began it."""
     time = target_of(table.storage, rollback)
     if time is None:
         table.storage.delete(instant_path(rollback.at(State.INFLIGHT)))
@@ -269,21 +225,7 @@ def take_away(
 ) -> dict[str, PartitionRollback]:
     """Delete the files of a write, and hide its blocks in those that are not its alone.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    time : str
-        Instant time of the rollback or restore.
-    instant : Instant
-        The write.
-    found : mapping of str to PartitionRollback
-        What is to go, by partition path.
-
-    Returns
-    -------
-    dict of str to PartitionRollback
-        The same with the commands that were put.
+    Returns the same with the commands that were put.
     """
     done = {}
     for partition, files in found.items():
@@ -295,17 +237,7 @@ def take_away(
 
 
 def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
-    """Take the requested and inflight files of an undone write away, and what late tasks left.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    instant : Instant
-        The write, whose completed file is gone.
-    ours : bool
-        Whether this library opened it.
-    """
+    """Take the requested and inflight files of an undone write away, and what late tasks left."""
     storage = table.storage
     if instant.action in REPLACING:
         drop_rescaled(storage, instant.time)

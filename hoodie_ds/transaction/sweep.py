@@ -22,14 +22,7 @@ from hoodie_ds.transaction.temporary_files import delete_temporary, temporary_fi
 def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]) -> None:
     """Delete the files of late tasks, then all temporary files of their instants.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    timeline : Timeline
-        Loaded after `found` was taken.
-    found : mapping of str to frozenset of str
-        From `left_over`.
+    `found` is the result of `left_over`, taken before the timeline was loaded.
     """
     rollbacks = (*timeline.rollbacks, *timeline.restores)
     undone = {i.time for i in rollbacks if i.state is State.COMPLETED}

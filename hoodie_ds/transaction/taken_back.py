@@ -23,17 +23,7 @@ from hoodie_ds.timeline.paths import taken_back_folder
 def remember_taken_back(
     storage: Storage, commits: Iterable[CommitMetadata], kept: Iterable[CommitMetadata]
 ) -> None:
-    """Write down the batches of commits that are about to be taken off a table.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    commits : iterable of CommitMetadata
-        What goes.
-    kept : iterable of CommitMetadata
-        The newest ones that stay, which name batches too.
-    """
+    """Write down the batches of commits that are about to be taken off a table."""
     staying: dict[str, int] = {}
     for commit in kept:
         for query, numbers in commit.batches.items():
@@ -52,13 +42,7 @@ def remember_taken_back(
 
 
 def batches_taken_back(storage: Storage, query: str) -> frozenset[int]:
-    """Return the numbers of a query's batches that have ever been taken off a table.
-
-    Raises
-    ------
-    CorruptFileError
-        What was written down cannot be read.
-    """
+    """Return the numbers of a query's batches that have ever been taken off a table."""
     found: set[int] = set()
     for status in storage.list(taken_back_folder(query)):
         with suppress(NotFoundError):

@@ -26,21 +26,7 @@ def date_undated(
     lost: Iterable[Telling],
     kept: Iterable[CommitMetadata],
 ) -> None:
-    """Let what was put aside of batches go with them.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        As it is now.
-    time : str
-        Time of the newest write that stays; empty if none does.
-    lost : iterable of Telling
-        The commits that go.
-    kept : iterable of CommitMetadata
-        Those that tell what is in the table afterwards.
-    """
+    """Let what was put aside of batches go with them."""
     staying = {(q, n) for commit in kept for q, numbers in commit.batches.items() for n in numbers}
     going = {
         (query, max(numbers)): instant.time

@@ -1709,7 +1709,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a storage error is told where the instant was rolled back",
-        within("told_if_undone", owner_of=returns(ANY)),
+        within("translate_rollback_errors", owner_of=returns(ANY)),
         f"{OVERTAKEN}::test_a_storage_error_is_told_as_it_is_just_where_nobody_took_over",
         "a user reads 'no such file' where another writer is the reason",
     ),

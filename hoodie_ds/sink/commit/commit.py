@@ -59,13 +59,13 @@ from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import (
     Exclusion,
-    alive,
     check_not_undone,
     delete_own_lost,
     excluding,
+    heartbeating,
     sum_up,
 )
-from hoodie_ds.transaction.overtaken import check_not_overtaken, told_if_undone
+from hoodie_ds.transaction.overtaken import check_not_overtaken, translate_rollback_errors
 from hoodie_ds.transaction.resolution import resolve_instant
 
 _log = logging.getLogger("hoodie_ds")
@@ -88,7 +88,7 @@ def complete(
     if _check_done(messages, timeline):
         return None
     check_not_undone(pending, timeline, instant)
-    with told_if_undone(pending, time), alive(pending, time):
+    with translate_rollback_errors(pending, time), heartbeating(pending, time):
         tried = _first_try(messages[0])
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
         with excluding(pending, clock, pauses) as exclusion:

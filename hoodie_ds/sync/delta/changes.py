@@ -30,42 +30,18 @@ _DELETING: Final = (Action.CLEAN, Action.RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What came and went.
-
-    Parameters
-    ----------
-    commits : tuple of Instant
-        Commits that are not in the log yet, by time; of a whole comparison those of the timeline
-        that may not be.
-    added : mapping of str to FileStatus
-        Base files that became visible, by path.
-    removed : frozenset of str
-        Paths of those that are not visible any more; None for a whole comparison, of which the
-        log tells what is not among those added.
-    """
+    """What came and went."""
 
     commits: tuple[Instant, ...]
     added: Mapping[str, FileStatus]
-    removed: frozenset[str] | None
+    removed: frozenset[str] | None  # None for a comparison of the whole table
 
 
 def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Changes | None:
-    """Return what changed by the commits that a log lacks.
+    """Return what changed by the commits that a log lacks; None if commits do not show it all.
 
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is.
-    synced : Synced
-        How far the log goes.
-
-    Returns
-    -------
-    Changes or None
-        None if commits do not tell: some that the log has were taken back, a clean may have
-        deleted what the log still has, or there are too many.
+    That is so if commits in the log were rolled back, if a clean may have deleted files that the
+    log still has, or if there are too many commits.
     """
     beyond = takewhile(lambda i: padded(i.time) > synced.up_to, timeline.commits_backwards())
     late = (timeline.commit_at(time) for time in synced.pending)
@@ -92,15 +68,7 @@ def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Chang
 
 
 def whole_table(storage: Storage, timeline: Timeline) -> Changes:
-    """Return all base files that a reader sees, as added.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    timeline : Timeline
-        The table as it is.
-    """
+    """Return all base files that a reader sees, as added."""
     listed = FileSystemView(storage, timeline).data_files()
     newest = next(timeline.commits_backwards(), None)
     return Changes(() if newest is None else (newest,), _visible(storage, timeline, listed), None)
@@ -110,11 +78,6 @@ def remembered(timeline: Timeline) -> tuple[str, tuple[str, ...], tuple[str, ...
     """Return the time up to which all commits are in a log, and the times of others.
 
     Those are of the commits after it, and of the instants up to it that are not complete.
-
-    Parameters
-    ----------
-    timeline : Timeline
-        What is in the log.
     """
     newest = tuple(islice(timeline.commits_backwards(), _REMEMBERED + 1))
     up_to = "" if len(newest) <= _REMEMBERED else padded(newest[-1].time)

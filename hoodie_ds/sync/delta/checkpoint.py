@@ -62,13 +62,7 @@ _MAPS: Final = {"partitionValues", "configuration"}
 
 
 def write_checkpoint(actions: Sequence[dict[str, Any]]) -> tuple[bytes, int]:
-    """Return the file of some actions, and how many there are.
-
-    Parameters
-    ----------
-    actions : sequence of dict
-        As lines of a version; all that make the table.
-    """
+    """Return the file of some actions, and how many there are."""
     buffer = io.BytesIO()
     rows = [{kind: _packed(body) for kind, body in action.items()} for action in actions]
     pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), buffer)
@@ -76,13 +70,7 @@ def write_checkpoint(actions: Sequence[dict[str, Any]]) -> tuple[bytes, int]:
 
 
 def read_checkpoint(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the actions of a file, as lines of a version.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    """
+    """Yield the actions of a file, as lines of a version."""
     for row in pq.read_table(pa.BufferReader(data)).to_pylist():
         for kind, body in row.items():
             if body is not None:

@@ -37,37 +37,13 @@ _PRIMITIVE: Final = {
 
 
 def check_columns(columns: pa.Schema) -> None:
-    """Refuse columns that Delta cannot hold.
-
-    Parameters
-    ----------
-    columns : pyarrow.Schema
-        The user columns of a table.
-
-    Raises
-    ------
-    SchemaError
-        Delta has no such type; names the column.
-    """
+    """Refuse columns that Delta cannot hold."""
     for column in columns:
         _type(column.name, column.type)
 
 
 def schema_string(columns: pa.Schema, *, meta: bool) -> str:
-    """Return a table's schema as a Delta log has it.
-
-    Parameters
-    ----------
-    columns : pyarrow.Schema
-        The user columns.
-    meta : bool
-        Whether the files have Hudi's meta columns, which are columns of the Delta table too.
-
-    Raises
-    ------
-    SchemaError
-        Delta has no such type; names the column.
-    """
+    """Return a table's schema as a Delta log has it."""
     all_columns = with_meta_columns(columns) if meta else columns
     names = () if meta else META_COLUMNS
     fields = [_field(one) for one in all_columns if one.name not in names]
@@ -75,13 +51,7 @@ def schema_string(columns: pa.Schema, *, meta: bool) -> str:
 
 
 def protocol(schema: str) -> dict[str, object]:
-    """Return the ``protocol`` action of a table with a schema.
-
-    Parameters
-    ----------
-    schema : str
-        From `schema_string`.
-    """
+    """Return the ``protocol`` action of a table with a schema."""
     if '"timestamp_ntz"' not in schema:
         return {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [WRITER_FEATURE]}
     return {

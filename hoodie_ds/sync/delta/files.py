@@ -26,24 +26,7 @@ Action = dict[str, Any]
 def add_action(
     storage: Storage, file: FileStatus, columns: Collection[str], *, changes: bool
 ) -> Action:
-    """Return the ``add`` action of a base file.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    file : FileStatus
-        The file.
-    columns : collection of str
-        Top-level columns whose least and greatest values the action tells.
-    changes : bool
-        Whether the commit changes rows, rather than where they lie.
-
-    Raises
-    ------
-    CorruptFileError
-        It is no Parquet file.
-    """
+    """Return the ``add`` action of a base file."""
     return {
         "path": quote(file.path, safe=_UNESCAPED),
         "partitionValues": {},
@@ -55,17 +38,7 @@ def add_action(
 
 
 def remove_action(path: str, now_ms: int, *, changes: bool) -> Action:
-    """Return the ``remove`` action of a base file.
-
-    Parameters
-    ----------
-    path : str
-        As its ``add`` action has it.
-    now_ms : int
-        Of the commit.
-    changes : bool
-        See `add_action`.
-    """
+    """Return the ``remove`` action of a base file."""
     return {"path": path, "deletionTimestamp": now_ms, "dataChange": changes}
 
 

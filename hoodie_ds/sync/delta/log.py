@@ -33,29 +33,7 @@ _KEPT: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """How far a version of the log goes, as its ``commitInfo`` has it.
-
-    Parameters
-    ----------
-    instant : str
-        Time of the newest Hudi commit that is in it.
-    up_to : str
-        All commits up to this time are in it, but those of `pending`.
-    after : tuple of str
-        Times of those after it that are.
-    pending : tuple of str
-        Times up to it of instants that were not complete.
-    num_files : int
-        Files of the table.
-    meta : str
-        Digest of schema and properties.
-    checkpoints : tuple of int
-        The newest versions with a checkpoint.
-    batches : mapping of str to int
-        Newest micro-batch of each query.
-    table_id : str
-        The ``id`` of the Delta table.
-    """
+    """How far a version of the log goes, as its ``commitInfo`` has it."""
 
     instant: str = ""
     up_to: str = ""
@@ -112,13 +90,7 @@ class Snapshot:
 
 
 def read_head(storage: Storage) -> Head:
-    """Return the newest version of a table's log.
-
-    Raises
-    ------
-    DeltaSyncError
-        The version is damaged.
-    """
+    """Return the newest version of a table's log."""
     names = tuple(status.path.rpartition("/")[2] for status in storage.list(LOG))
     found = [int(name[:20]) for name in names if name.endswith(".json") and _VERSION.match(name)]
     if not found:
@@ -134,13 +106,7 @@ def read_head(storage: Storage) -> Head:
 
 
 def read_version(storage: Storage, version: int) -> list[dict[str, Action]]:
-    """Return the actions of a version.
-
-    Raises
-    ------
-    DeltaSyncError
-        It is missing or damaged.
-    """
+    """Return the actions of a version."""
     path = _path(version)
     try:
         lines = storage.read(path).decode().splitlines()
@@ -153,13 +119,7 @@ def read_version(storage: Storage, version: int) -> list[dict[str, Action]]:
 
 
 def read_snapshot(storage: Storage, head: Head) -> Snapshot:
-    """Return what the log of a table makes, by its newest checkpoint and the versions after it.
-
-    Raises
-    ------
-    DeltaSyncError
-        A version is missing or damaged, or the log is that of another Delta table.
-    """
+    """Return what the log of a table makes, by its newest checkpoint and the versions after it."""
     snapshot, first = Snapshot(), 0
     of_checkpoints = [name for name in head.names if name.endswith(".checkpoint.parquet")]
     if of_checkpoints:
@@ -181,21 +141,7 @@ def read_snapshot(storage: Storage, head: Head) -> Snapshot:
 def put_version(
     storage: Storage, head: Head, actions: Iterable[Action], info: Action, synced: Synced
 ) -> bool:
-    """Put the version after the newest one; False if somebody else has.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    head : Head
-        The newest version.
-    actions : iterable of dict
-        What it does.
-    info : dict
-        More for its ``commitInfo``; nobody else gives the same.
-    synced : Synced
-        How far the log then goes.
-    """
+    """Put the version after the newest one; False if somebody else has."""
     lines = [{"commitInfo": {**info, _STATE: asdict(synced)}}, *actions]
     body = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
     return put_decisively(storage, _path(head.version + 1), f"{body}\n".encode())
@@ -218,15 +164,6 @@ def tidy(storage: Storage, head: Head, synced: Synced) -> None:
     """Write the checkpoint of the newest version, if it is due, and delete what is long past.
 
     Versions from the third checkpoint before stay. Nothing depends on this being done.
-
-    Parameters
-    ----------
-    storage : Storage
-        Rooted at the table's base path.
-    head : Head
-        What came before the newest version.
-    synced : Synced
-        Of the newest version.
     """
     version = head.version + 1
     if not synced.checkpoints or synced.checkpoints[-1] != version:

@@ -105,34 +105,7 @@ class _Version:
 def sync(
     table: Table, clock: Clock, ids: IdSource, *, whole: bool = False, dry: bool = False
 ) -> DeltaSync:
-    """Bring the Delta log of a table to where the table is.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    clock : Clock
-        Where times come from.
-    ids : IdSource
-        Where the identity of an attempt comes from.
-    whole : bool
-        Whether to compare the whole table with the whole log, not what commits tell alone.
-    dry : bool
-        Whether to put nothing, and only say what would be done.
-
-    Returns
-    -------
-    DeltaSync
-
-    Raises
-    ------
-    SchemaError
-        Delta lacks the type of a column.
-    DeltaSyncError
-        The log is damaged or another table's, or others put versions all the time.
-    StorageError, CorruptFileError, TimelineError
-        Something cannot be read or written.
-    """
+    """Bring the Delta log of a table to where the table is."""
     storage = table.storage
     for _ in range(_TRIES):
         head = read_head(storage)  # before the timeline, which then is not behind it
