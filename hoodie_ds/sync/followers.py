@@ -1,7 +1,7 @@
-"""Followers: what is kept up to date beside a table, and the two lists of it.
+"""Followers: what is kept up to date with a table, and the two lists of them.
 
-A table has followers of its own, which are part of it: whoever opens the table finds them by its
-properties. Others follow since the options of a writer say so.
+A table has followers of its own, which are part of it: every process that opens the table finds
+them by its properties. Others follow because the options of a writer say so.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from hoodie_ds.timeline.timeline import Timeline
 
 
 class Follower(Protocol):
-    """What is kept up to date beside a table.
+    """What is kept up to date with a table.
 
-    Every method raises `HoodieError` where it cannot do its work, and may be called again by
-    another process after it was killed anywhere.
+    Every method raises `HoodieError` if it cannot do its work, and may be called again by another
+    process after the first one was killed at any point.
     """
 
     @property
     def service(self) -> Service:
-        """What it is called where it fails, and its place among the services after a commit."""
+        """Its name in reports of failures, and its place among the services after a commit."""
         ...
 
     @property
     def names_files(self) -> bool:
-        """Whether it names data files: then services by hand are followed too, and cleans wait."""
+        """Whether it names data files: then cleans wait for it, and it follows services by hand."""
         ...
 
     def check(self, columns: pa.Schema) -> None:
-        """Refuse a write, before it begins, that cannot be followed.
+        """Refuse a write that cannot be followed, before it begins.
 
         Parameters
         ----------
         columns : pyarrow.Schema
-            What the table is to have, without Hudi's own columns.
+            The table's columns after the write, without Hudi's own.
         """
         ...
 
     def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
-        """Take an instant in, of whatever action, that is about to become visible.
+        """Apply an instant of any action that is about to become visible.
 
-        Called of the table's own followers, once it is decided that the instant is completed, by
-        whoever completes it: a recovery has no options of the writer. An error leaves the instant
-        to the next process. What is written here must not count without the instant, which others
-        may have ended and taken back while this process was stopped.
+        Called for the table's own followers, once the decision to complete the instant is logged,
+        by the process that completes it: a recovery does not have the writer's options. An error
+        leaves the instant to the next process. What is written here must not count without the
+        instant, which others may have ended and rolled back while this process was stopped.
 
         Parameters
         ----------
@@ -68,22 +68,22 @@ class Follower(Protocol):
         ...
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
-        """Come to where the table is, as far as its commits tell what is missing.
+        """Apply the commits that are missing.
 
-        Called by whoever made something visible, which stays whatever comes of this; not for each
-        instant: what a dead process has left out is made up for.
+        Called by a process after it made an instant visible, which stays if this fails. One call
+        covers all instants since the last one, also those of a process that died.
 
         Parameters
         ----------
         table : Table
             The table.
         timeline : Timeline, optional
-            As far as the caller has it in hand.
+            If the caller has loaded it.
         """
         ...
 
     def repair(self, table: Table, *, dry: bool = False) -> object:
-        """Come to where the table is, from whatever state; returns what was done, or would be.
+        """Bring it up to date from any state; returns what was done, or would be.
 
         Parameters
         ----------
@@ -96,14 +96,14 @@ class Follower(Protocol):
 
 
 def own_followers(table: Table) -> tuple[Follower, ...]:
-    """Return the followers that a table has by its properties, whoever opens it and why."""
+    """Return the followers that a table has by its properties, in every process."""
     return ()
 
 
 def followers(
     table: Table, options: WriteOptions, clock: Clock, ids: IdSource
 ) -> tuple[Follower, ...]:
-    """Return all that follows a table: its own, and what the options of a writer ask for."""
+    """Return all followers of a table: its own, and those that a writer's options ask for."""
     delta = (DeltaLog(clock, ids),) if options.catalog.delta_sync else ()
     catalogs = (CatalogEntries(options.catalog),) if options.catalog.enabled else ()
     return (*own_followers(table), *delta, *catalogs)

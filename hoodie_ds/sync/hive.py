@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SECONDS: Final = 60
-_UNSAID: Final = logging.NullHandler()
 """How long one answer may take."""
+_UNSAID: Final = logging.NullHandler()
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(1, 32)))
 """Characters that partition names have as percent codes (Hive's ``FileUtils``)."""
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"

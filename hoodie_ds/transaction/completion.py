@@ -52,10 +52,10 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
 
 
 def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
-    """Make an instant visible, whatever it did and whoever ends it.
+    """Make an instant visible, whichever action it is of and whichever process ends it.
 
-    The table's own followers are told first. A process that dies in between leaves both to whoever
-    ends the instant next, so they may be told again.
+    The table's own followers are notified first. If a process dies in between, the next one that
+    ends the instant does both, so they may be notified again.
 
     Returns False if another process has ended the instant otherwise. Raises
     `CommitOutcomeUnknownError` if it is unknown whether the instant is visible.
@@ -102,7 +102,7 @@ def _agreed(table: Table, instant: Instant, clock: Clock) -> Instant | None:
     try:
         storage.put_if_absent(path, chosen.encode())
     except AlreadyExistsError:
-        with suppress(NotFoundError):  # else whoever put it has come to the end
+        with suppress(NotFoundError):  # else the process that put it has finished
             chosen = storage.read(path).decode()
     # Looked for after that: who completes an instant deletes what it has chosen.
     if find_completed(storage, instant) is not None:

@@ -1,10 +1,10 @@
 """The decision log: the order in which writers decide about instants, whatever their locks say.
 
 A lock alone does not make commits safe: its holder may be stopped for longer than the lock lasts
-and go on as if it had it. So every decision, to complete an instant, to roll it back or to schedule
-a table service, is the next entry of a log, put if absent, which only one writer can win. A writer
-applies the newest logged decision before it appends its own, whoever made it. A writer that was
-overtaken finds the name of its entry taken. (The fencing token of a lock, made part of the commit.)
+and continue as if it had it. So every decision, to complete an instant, to roll it back or to
+schedule a table service, is the next entry of a log, put if absent, which only one writer can win.
+A writer applies the newest logged decision before it appends its own. A writer that was overtaken
+finds the name of its entry taken. (The fencing token of a lock, made part of the commit.)
 
 A log in `FORMER_DECISIONS` is continued in `DECISIONS`: its entries are read in place, and the next
 number is put in the new folder only. Nothing is moved, so a crash leaves nothing half done. A

@@ -198,7 +198,7 @@ def finish(table: Table, instant: Instant, manifest: bytes) -> None:
 
 
 def sum_up(storage: Storage, timeline: Timeline) -> None:
-    """Write down what spares later processes the reading of all commits; nothing depends on it."""
+    """Store summaries that save later processes the reading of all commits."""
     try:
         save_timeline(storage, timeline.layout)
         save_live_files(storage, timeline)

@@ -1,14 +1,14 @@
-"""Which files a failed write left: by its markers if it is ours, else by looking at every file.
+"""Which files a failed write left: by its markers if it is ours, else by reading every file.
 
 Ours always put a marker before a file. Other engines may keep markers elsewhere, so for their
-instants the table's files themselves are asked.
+instants the table's files themselves are read.
 
-A file is deleted only if no other writer can take its name, whoever is stopped on the way to the
-deletion and goes on later. The name of a base file holds its writer's instant. In table version 6
+A file is deleted only if no other writer can take its name, even if a process is stopped before the
+deletion and resumes later. The name of a base file holds its writer's instant. In table version 6
 the name of a log file holds the slice's: Hudi on the JVM takes the version and token that follow
 the newest log file. So only log files with a token that an attempt of this library has made for
 itself, as the marker says, are deleted, and those of a slice that began with the failed write. Any
-other log file stays, and a command in another one says that its blocks do not count, as Hudi does.
+other log file stays, and a command block says that its blocks do not count, as in Hudi.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
 def files_of_completed(table: Table, instant: Instant) -> dict[str, PartitionRollback]:
     """Find what a completed write brought, by partition path.
 
-    All files of the slices that it began are its own, whoever has written to them since. In other
-    slices its blocks are to be hidden, as Hudi does, whoever may have read them meanwhile.
+    All files of the slices that it began are its own, even if others have written to them since. In
+    other slices its blocks must be hidden, as Hudi does.
     """
     storage, time = table.storage, instant.time
     commit = read_commit(storage, instant)

@@ -1,15 +1,14 @@
-"""Late files: what may still come under an instant that has ended, and is nobody's then.
+"""Late files: data files that appear under an instant after it has ended, and belong to no commit.
 
-A process may be stopped in the very put of a data file, for as long as it takes others to end its
-instant and to delete the markers, and its storage may make the file whole after it has died. No
-marker tells of such a file. Readers of this library see it neither under a commit, which names its
-own files, nor under an instant that was undone. Readers that list folders take it for committed
-once the instant lies before the active timeline.
+A process may be stopped in the put of a data file until others have ended its instant and deleted
+the markers, and its storage may complete the file after the process has died. No marker names such
+a file. Readers of this library do not see it: a commit names its own files, and an instant that was
+rolled back does not count. Readers that list folders take it for committed once the instant is
+archived.
 
-So whoever deletes markers writes down before which files they announce and no commit names. The
-names are those of single attempts, so nothing else ever has them. Archiving deletes the files, when
-the instant comes to lie before the timeline, and once more one archive later. A table whose
-instants all end well has no such notes.
+So a process that deletes markers first notes which announced files no commit names. File names are
+unique to an attempt, so no other file ever has them. Archiving deletes the files when it archives
+the instant, and again one run later. A table whose instants all end well has no such notes.
 """
 
 from __future__ import annotations

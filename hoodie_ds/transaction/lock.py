@@ -136,10 +136,10 @@ class InProcessLock:
 
 
 class FileLock:
-    """Hudi's ``FileSystemBasedLockProvider``: who made the file ``.hoodie/lock`` has the lock.
+    """Hudi's ``FileSystemBasedLockProvider``: the writer that made ``.hoodie/lock`` has it.
 
-    Writers on the JVM take the same one. They delete it without a look at whose it is, and so does
-    whoever finds it too old.
+    Writers on the JVM take the same one. They delete it without checking its owner, and so does
+    any writer that finds it too old.
     """
 
     def __init__(self, storage: Storage, expire_ms: int, owner: str, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 The timeline has such an instant as pending, like that of a write that failed. Its rows would be
 hidden, and recovery would delete its files. So readers and recovery refuse, and say what to do.
-The log knows of the last decisions alone.
+The log has the last decisions only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def lost_instants(table: Table) -> Iterator[Decision]:
     """Yield the decisions by which instants were completed that the timeline has as pending.
 
     A decision is applied before the next one is made, so of the newest alone the completed file may
-    not be there yet, and then whoever writes next puts it from the manifest.
+    not be there yet, and the next writer puts it from the manifest.
     """
     storage = table.storage
     decisions = logged_decisions(storage)

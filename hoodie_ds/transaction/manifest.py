@@ -1,8 +1,8 @@
 """Instants that span several micro-batches (RFC-24, step 3).
 
 Each batch leaves a manifest of all that the instant holds so far, durable before Spark moves on;
-the last one completes the instant. Until then its rows are invisible, and whoever finds the
-instant pending without being the writer that goes on with it completes it as it is.
+the last one completes the instant. Until then its rows are invisible. A process that finds the
+instant pending, and is not the writer that continues it, completes it as it is.
 """
 
 from __future__ import annotations

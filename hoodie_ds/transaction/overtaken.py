@@ -1,7 +1,7 @@
-"""An action that others overtake: its instant ends, or its table changes, while it is at work.
+"""Checks of an action whose instant ends, or whose table changes, while the action is at work.
 
-A write that was thought dead is rolled back by the next one: its folders go while it writes to
-them, so that any operation may fail. What the user has to know is not which.
+A write that was thought dead is rolled back by the next one. Its folders disappear while it writes
+to them, so any operation may fail; the error says that it was rolled back, not which one failed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Recovery: brings a table to where every write has either happened or not.
 
-Runs at the start of every batch. What it decides by is on storage alone: a pending instant of ours
+Runs at the start of every batch, and decides by what is on storage: a pending instant of ours
 with a whole manifest is committed now (its tasks had all answered); any other is rolled back.
 
-Beside other writers (`recover_lazily`, Hudi's policy LAZY) only what dead ones left is undone.
-There a manifest alone says nothing about conflicts, so nothing is completed but what its writer had
-decided to complete; the micro-batch of an undone write is brought again by Spark.
+With several writers (`recover_lazily`, Hudi's policy LAZY) only what dead ones left is rolled back.
+There a manifest alone says nothing about conflicts, so only what its writer had decided to complete
+is completed; Spark repeats the micro-batch of a write that was rolled back.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _PLANNED: Final = (Action.COMPACTION, *REPLACING)
 def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[str]]) -> Timeline:
     """Return the timeline with the services that are decided, and no dead plan or own restore.
 
-    A killed process may leave a plan, a restore or a rollback of a commit in the decision log alone.
-    An interrupted restore is resumed.
+    A killed process may leave a plan, a restore or a rollback of a commit in the decision log
+    alone. An interrupted restore is resumed.
 
     `found` is the result of `left_over`. Another engine's restore may be pending in the result.
     """
@@ -98,7 +98,7 @@ def recover(
 
 
 def _unfinished(table: Table, timeline: Timeline) -> list[Instant]:
-    """Pending writes and rollbacks; not clusterings, which wait for whoever carries them out."""
+    """Pending writes and rollbacks; not clusterings, which wait for a process to execute them."""
     actions = (*UNDONE_ACTIONS, Action.ROLLBACK)
     found = (instant for instant in timeline.pending if instant.action in actions)
     return [instant for instant in found if not is_pending_clustering(table.storage, instant)]

@@ -176,7 +176,7 @@ def put_requested(storage: Storage, scheduled: Decision) -> None:
 
 
 def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
-    """Decision a decision against an instant into one for it, where its manifest allows that.
+    """Turn a decision to roll an instant back into one to complete it, if its manifest allows that.
 
     A manifest of several micro-batches names no decision: Spark has moved past those, so they stay.
     """

@@ -54,7 +54,7 @@ def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
 
 
 def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
-    """Do what is left of a pending restore, whoever began it."""
+    """Resume a pending restore of any process."""
     storage, started_ms = table.storage, clock.now_ms()
     request = request_of(storage, restore)
     put_step(storage, restore, State.INFLIGHT)

@@ -139,7 +139,7 @@ def forget(table: Table, instant: Instant) -> None:
 
 
 def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
-    """Complete a rollback that was killed, whoever began it."""
+    """Complete an interrupted rollback of any process."""
     time = target_of(table.storage, rollback)
     if time is None:
         table.storage.delete(instant_path(rollback.at(State.INFLIGHT)))

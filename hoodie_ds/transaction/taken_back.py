@@ -1,9 +1,9 @@
-"""Micro-batches that a rollback or restore by hand takes off a table.
+"""Micro-batches that a rollback or restore by hand has removed from a table.
 
-Spark counts on: a stream that is started again with its checkpoint brings the batch after those
-that it knows to be committed. So whoever takes a batch off the table writes down its number before,
-and a writer that brings a later one without it is refused. The numbers stay true: a batch that
-comes again is in the table from then on, and its number says nothing any more.
+A stream that restarts from its checkpoint continues with the batch after those that Spark knows to
+be committed. So the process that removes a batch records its number first, and a writer that brings
+a later batch without it is refused. The numbers stay true: a batch that is written again is in the
+table from then on, and its number no longer matters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What releases before have put aside of writers, which does not say the commit it was put for.
+"""Entries of the replay guard that releases before this one put aside without the commit's time.
 
-It counts whatever is taken back. So whoever takes back the batch that it tells of gives it the time
-of a commit that goes too: then it says nothing any more. Those releases kept no more than one file
-for each writer, so what the table then knows of it is looked up in older commits.
+Such an entry counts whatever is rolled back. So the process that rolls back its batch gives it the
+time of a commit that goes too, which makes it void. Those releases kept one file for each writer,
+so what the table then knows of the writer is read from older commits.
 """
 
 from __future__ import annotations

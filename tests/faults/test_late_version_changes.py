@@ -126,7 +126,7 @@ def test_who_wakes_as_it_puts_the_properties_puts_them_right() -> None:
 
     forget_process()
     faulty = FaultyStorage(storage, before_each=before_each)
-    with pytest.raises(TimelineError, match="others have gone on with the table"):
+    with pytest.raises(TimelineError, match="others have changed the table since"):
         _table(faulty, "COPY_ON_WRITE").upgrade(9)
     forget_process()
     table = _table(storage, "COPY_ON_WRITE")

@@ -217,7 +217,7 @@ def _check_not_overtaken(table: Table, decision: Decision | None, to: int) -> No
 def _overtaken(table: Table) -> TimelineError:
     return TimelineError(
         f"{table.storage.root}: this process was stopped while it changed the table's version, and "
-        "others have gone on with the table; look at the version that it has, then run it again"
+        "others have changed the table since; look at the version that it has, then run it again"
     )
 
 

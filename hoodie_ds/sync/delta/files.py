@@ -1,6 +1,6 @@
 """The actions of a Delta log that bring a base file into a table, and take it away.
 
-What a file holds is read from its footer, so the statistics are true whoever wrote it.
+What a file holds is read from its footer, so the statistics are true for files of any writer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The table as Delta: its log is brought to where the Hudi table is, by one version.
+"""The table as Delta: one version brings its log up to date with the Hudi table.
 
-Each version tells which Hudi commits it goes up to, and brings with their files the ``txn`` actions
-of the micro-batches that are in them. So whoever syncs next, after whatever end of the process
-before, does exactly what is left; of two at a time one puts the version, and the other looks again.
+Each version names the Hudi commits that it includes, and has the ``txn`` actions of their
+micro-batches along with their files. So the next sync does exactly what is left, however the
+process before it ended; of two at a time one puts the version, and the other compares again.
 """
 
 from __future__ import annotations
