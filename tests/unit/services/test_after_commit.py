@@ -12,11 +12,11 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import CorruptFileError, DeltaSyncError, HoodieError
-from hoodie_ds.services.after_commit import AfterCommit, follow_up
+from hoodie_ds.services.after_commit import AfterCommit, follow_up, followed
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure
 from hoodie_ds.table.table import Table
-from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
@@ -106,3 +106,13 @@ def test_followers_that_name_files_are_updated_before_a_clean_and_others_last(
 def test_an_unwanted_service_is_not_run() -> None:
     services = {service: failing(AssertionError(service.value)) for service in Service}
     assert follow_up(AFTER, (), services) == ()
+
+
+def test_what_a_service_did_stays_if_the_table_cannot_be_opened_afterwards(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    storage = MemoryStorage("/t")
+    options = WriteOptions.parse({"path": "/t", "hoodie.table.name": "t"})
+    context = ServiceContext(options, storage, SimClock(), SimIds())
+    assert followed(context, lambda: "done") == "done"
+    assert "waits for the next write" in caplog.text

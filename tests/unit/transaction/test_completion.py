@@ -7,12 +7,13 @@ from typing import cast
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import FaultyStorage, MemoryStorage, Operation, SimClock, SimIds
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import completion_path, instant_path
-from hoodie_ds.transaction.completion import complete
+from hoodie_ds.transaction.completion import complete, put_completed
 from tests.tables import TRIPS, VERSION, timeline_of, trips
 
 HOUR_MS = 3_600_000
@@ -79,3 +80,17 @@ def test_what_another_one_chose_before_it_ended_is_kept(storage: MemoryStorage) 
     storage.put_if_absent(completion_path(instant.time), chosen.encode())
     complete(open_table(storage), instant, b"same", SimClock())
     assert ends(storage, instant) == [f"{instant.time}_{chosen}.clean"]
+
+
+def test_an_instant_that_others_ended_and_rolled_back_is_not_visible() -> None:
+    class Gone(MemoryStorage):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            if path.endswith(".clean"):
+                raise AlreadyExistsError(path)
+            super().put_if_absent(path, data)
+
+    storage = Gone("/t")
+    HoodieTable("/t", OPTIONS, storage=storage).upsert(trips(("a", "x", 1, 1.0)))
+    clean = begun(storage).completed("30000101000000000")
+    assert not put_completed(open_table(storage), clean, b"")
+    assert ends(storage, clean) == []
