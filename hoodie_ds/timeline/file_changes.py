@@ -7,7 +7,7 @@ action and layout of the timeline. A process reads it once and keeps it small.
 from __future__ import annotations
 
 import sys
-from collections import ChainMap, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -70,7 +70,7 @@ class FileChanges:
             return cls()
         match instant.action:
             case Action.CLEAN if is_done:
-                return cls(deleted=frozenset(CleanMetadata.from_bytes(body, path).paths))
+                return cls(deleted=CleanMetadata.from_bytes(body, path).paths)
             case Action.CLEAN:
                 return cls(deleted=frozenset(CleanerPlan.from_bytes(body, path).paths))
             case Action.ROLLBACK if is_done:
@@ -103,8 +103,10 @@ class FileChanges:
     @classmethod
     def _of_rollbacks(cls, *done: PartitionRollback) -> FileChanges:
         removed = frozenset(path for found in done for path in found.deleted)
-        marked = ChainMap(*(dict(m) for f in done for m in (f.mixed_logs, f.command_logs) if m))
-        return cls(removed=removed, marked=dict(marked))
+        marked: dict[str, int] = {}
+        for found in done:
+            marked |= {**(found.command_logs or {}), **(found.mixed_logs or {})}
+        return cls(removed=removed, marked=marked)
 
     @property
     def partitions(self) -> frozenset[str]:
