@@ -3447,9 +3447,7 @@ FILE_CHANGES = [
     ),
     Mutant(
         "a clean is not known to have deleted its files",
-        Text(
-            "deleted=frozenset(CleanMetadata.from_bytes(body, path).paths)", "deleted=frozenset()"
-        ),
+        Text("deleted=CleanMetadata.from_bytes(body, path).paths", "deleted=frozenset()"),
         f"{_CHANGED}[COPY_ON_WRITE-6]",
         "P12: a restore goes back to files that are gone",
     ),
@@ -3467,7 +3465,7 @@ FILE_CHANGES = [
     ),
     Mutant(
         "log files with rollback blocks are not known",
-        Text("marked=dict(marked))", "marked={})"),
+        Text("removed=removed, marked=marked)", "removed=removed)"),
         "tests/integration/test_file_changes.py"
         "::test_a_rollback_tells_in_which_log_files_it_hid_blocks",
         "followers lack the rollback blocks and read what was taken back",
