@@ -89,7 +89,7 @@ class Exclusion:
         decision = self._append(Outcome.COMPLETE, instant, carried)
         if decision is None:
             return None
-        finish(self.pending.table, decision.completed, manifest)
+        finish(self.pending.table, decision, manifest)
         return decision.completed
 
     def _append(
@@ -164,13 +164,13 @@ def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
             pending.storage.delete(path)
 
 
-def finish(table: Table, instant: Instant, manifest: bytes) -> None:
-    """Complete an instant that was decided to be completed, and clean up.
+def finish(table: Table, decision: Decision, manifest: bytes) -> None:
+    """Complete the instant that a decision completes, and clean up.
 
     Raises `CommitOutcomeUnknownError` if the completed file could not be put, which others will do,
     and `TimelineError` if another writer completed the instant with other files.
     """
-    storage = table.storage
+    storage, instant = table.storage, decision.completed
     try:
         is_own = put_completed(table, instant, manifest)
     except StorageError as error:
@@ -186,7 +186,7 @@ def finish(table: Table, instant: Instant, manifest: bytes) -> None:
     try:
         # Listed anew: a late task looks for the completed file once its own is there.
         left = [s.path for s in storage.list(marker_folder(instant.time), recursive=True)]
-        if not left and _is_gone(storage, instant):
+        if not left and _is_gone(storage, decision.instant):
             storage.delete(instant_path(instant))
             return
         lost = _lost_files(instant.time, manifest, left)
@@ -206,14 +206,14 @@ def sum_up(storage: Storage, timeline: Timeline) -> None:
         _log.debug("%s: what commits say is not summed up: %s", storage.root, error)
 
 
-def _is_gone(storage: Storage, instant: Instant) -> bool:
+def _is_gone(storage: Storage, pending: Instant) -> bool:
     """Whether others completed an instant and took it back, all before this process put it.
 
     Who takes it back deletes its requested file, its markers and then, once more, what is put here:
     so one of the two finds what the other one did. Hudi deletes the same, and nothing twice.
     """
     try:
-        storage.read(instant_path(instant.at(State.REQUESTED)))
+        storage.read(instant_path(pending.at(State.REQUESTED)))
     except NotFoundError:
         return True
     return False

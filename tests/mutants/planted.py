@@ -2068,6 +2068,12 @@ _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
     Mutant(
+        "a service that others helped to complete looks for a requested file of its other action",
+        Text("_is_gone(storage, decision.instant)", "_is_gone(storage, instant)"),
+        f"{_BY_HAND}::test_who_completes_an_instant_late_leaves_what_others_completed[cluster-9]",
+        "P1: a clustering loses its completed file, and nobody can read the table",
+    ),
+    Mutant(
         "nobody is told of a column that a batch adds",
         within("Coordinator._plan", warn_of_new_columns=nothing),
         "tests/unit/api/test_hoodie_table.py::test_a_column_that_a_batch_adds_is_named_once[kept]",

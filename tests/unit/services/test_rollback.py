@@ -12,7 +12,7 @@ from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.bodies.rollback_metadata import METADATA_SCHEMA, PLAN_SCHEMA, planned_files
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant
 from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import HEARTBEATS, PINNED_TIMELINES, TEMP, instant_path
 from hoodie_ds.transaction.decision_log import newest_decision
@@ -21,7 +21,7 @@ from hoodie_ds.transaction.failed_write import files_of_completed
 from hoodie_ds.transaction.rollback import drop_resurrected, take_away, take_back
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.integration.test_numbered_writes import numbered
-from tests.tables import TRIPS, TYPE, TYPES, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
 
 ONE = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
 TWO = trips(("a", "x", 2, 2.0), ("c", "x", 2, 2.0), ("d", "z", 2, 2.0))
@@ -273,21 +273,35 @@ def test_a_writer_that_puts_its_completed_file_late_deletes_it_itself() -> None:
     place.table.upsert(TWO)
     newest = load_timeline(place.storage, 1).commits[-1]
     body = place.storage.read(instant_path(newest))
+    decision = newest_decision(place.storage)
+    assert decision is not None
     place.table.rollback()
-    finish(open_table(place.storage), newest.at(State.COMPLETED), body)
+    finish(open_table(place.storage), decision, body)
     assert load_timeline(place.storage, 1).commit_at(newest.time) is None
 
 
-def test_a_writer_that_puts_its_completed_file_late_leaves_what_others_completed() -> None:
-    place = _place("COPY_ON_WRITE")
+@pytest.mark.parametrize(
+    ("service", "version"),
+    [(None, "6"), (None, "9"), ("compact", "6"), ("compact", "9"), ("cluster", "9")],
+)
+def test_who_completes_an_instant_late_leaves_what_others_completed(
+    service: str | None, version: str
+) -> None:
+    """Compactions and clusterings too, whose completed files have another action in their names."""
+    kind = "MERGE_ON_READ" if service == "compact" else "COPY_ON_WRITE"
+    place = _place(kind, **{VERSION: version})
+    if service == "cluster":
+        place.opts.pop(BUCKETS)
+        place.opts |= {"hoodie.index.type": "BLOOM", "hoodie.parquet.small.file.limit": "0"}
     place.table.upsert(ONE)
-    (commit,) = load_timeline(place.storage, 1).commits
-    finish(
-        open_table(place.storage),
-        commit.at(State.COMPLETED),
-        place.storage.read(instant_path(commit)),
-    )
-    assert load_timeline(place.storage, 1).commits == (commit,)
+    place.table.upsert(TWO)
+    if service is not None:
+        getattr(place.table, service)()
+    table, decision = open_table(place.storage), newest_decision(place.storage)
+    assert decision is not None
+    assert (decision.instant.action in COMPLETES_AS) is (service is not None)
+    finish(table, decision, place.storage.read(instant_path(decision.completed)))
+    assert table.load_timeline().commits[-1] == decision.completed
 
 
 def test_a_commit_of_another_engine_under_the_same_time_stays() -> None:

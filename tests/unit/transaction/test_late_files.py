@@ -14,9 +14,9 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage
-from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import LATE, late_path
+from hoodie_ds.transaction.decision_log import Decision, Outcome
 from hoodie_ds.transaction.exclusive_commit import finish
 from hoodie_ds.transaction.late_files import delete_late, remember_late
 from hoodie_ds.transaction.recovery import recover
@@ -111,7 +111,7 @@ def test_what_comes_after_its_instant_was_completed_goes_too(storage: Storage) -
     pending = begin(table, DONE)
     put_file(table, OLD_BASE, marker=DONE)
     put_file(table, _LOST, marker=DONE)
-    finish(table, pending.at(State.COMPLETED), commit_body(OLD_BASE))
+    finish(table, Decision(1, Outcome.COMPLETE, pending, "me"), commit_body(OLD_BASE))
     assert data_files(storage) == [OLD_BASE]
     put_file(table, _LOST)
     commit(table, _LATER)
@@ -159,7 +159,7 @@ def test_where_all_ends_well_nothing_is_noted(storage: Storage) -> None:
     table = new_table(storage)
     pending = begin(table, DONE)
     put_file(table, OLD_BASE, marker=DONE)
-    finish(table, pending.at(State.COMPLETED), commit_body(OLD_BASE))
+    finish(table, Decision(1, Outcome.COMPLETE, pending, "me"), commit_body(OLD_BASE))
     recover(table, FixedClock())
     assert not storage.list(LATE)
 
