@@ -31,7 +31,7 @@ from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.timeline.undone_marks import fold_marks
 from hoodie_ds.transaction.exclusive_commit import excluding
-from hoodie_ds.transaction.late_files import delete_late
+from hoodie_ds.transaction.late_file_notes import delete_late_files
 from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over
 
@@ -149,7 +149,7 @@ def _settle(
 ) -> tuple[Instant, ...]:
     """Delete what would count once instants are archived; return those that may be archived."""
     ready = _without_busy(table, timeline, instants, found)
-    delete_late(table, timeline, _start_after(timeline, ready))
+    delete_late_files(table, timeline, _start_after(timeline, ready))
     return ready
 
 

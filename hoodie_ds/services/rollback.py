@@ -31,8 +31,8 @@ from hoodie_ds.transaction.failed_write import files_of_completed, is_named_afte
 from hoodie_ds.transaction.guarding import carried_entries, guarding_commits_until
 from hoodie_ds.transaction.heartbeat import living
 from hoodie_ds.transaction.ownership import claim
-from hoodie_ds.transaction.taken_back import remember_taken_back
-from hoodie_ds.transaction.undated import date_undated
+from hoodie_ds.transaction.rolled_back_batches import record_rolled_back
+from hoodie_ds.transaction.undated_entries import date_entries
 
 _BEFORE_ALL: Final = "0" * 17
 
@@ -79,8 +79,8 @@ def carried_without(
     staying = guarding_commits_until(storage, timeline, time) if time else []
     kept = [commit for _, commit in staying]
     gone = [(instant, read_commit(storage, instant)) for instant in lost]
-    remember_taken_back(storage, (commit for _, commit in gone), kept)
-    date_undated(storage, timeline, time, gone, kept)
+    record_rolled_back(storage, (commit for _, commit in gone), kept)
+    date_entries(storage, timeline, time, gone, kept)
     return carried_entries(kept, time)
 
 

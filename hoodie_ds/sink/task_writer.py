@@ -29,8 +29,8 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.exclusive_commit import heartbeating
+from hoodie_ds.transaction.instant_checks import no_late_files, translate_rollback_errors
 from hoodie_ds.transaction.open_instant import open_instant
-from hoodie_ds.transaction.overtaken import no_late_files, translate_rollback_errors
 from hoodie_ds.transaction.pending_action import PendingAction
 
 

@@ -147,7 +147,7 @@ def put_aside_path(name: str, number: int, time: str = "") -> str:
     return f"{writer_folder(name)}/{left_out_by}{number:019}"
 
 
-def taken_back_folder(name: str) -> str:
+def rolled_back_folder(name: str) -> str:
     """Folder of the numbers of a writer's batches that were rolled back."""
     return f"{writer_folder(name)}/taken_back"
 

@@ -36,7 +36,7 @@ from hoodie_ds.timeline.paths import (
     work_folder,
 )
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.late_files import remember_late
+from hoodie_ds.transaction.late_file_notes import note_late_files
 
 
 def is_ours(table: Table, instant: Instant) -> bool:
@@ -139,7 +139,7 @@ def delete_left(
 ) -> None:
     """Delete files that a write left, of those that its markers announce.
 
-    What comes later is to be found too: see `remember_late`.
+    What comes later is to be found too: see `note_late_files`.
 
     No commit names any of the files. If the instant has completed, others append to the slices that
     it began.
@@ -149,7 +149,7 @@ def delete_left(
         for path, marker in sorted(marked.items())
         if _is_safe(storage, time, path, marker, is_complete=is_complete)
     ]
-    remember_late(storage, time, safe)
+    note_late_files(storage, time, safe)
     for path in safe:
         storage.delete(path)
 

@@ -27,7 +27,7 @@ LEFT_OUT = {
     "compaction": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
     "clustering": ("hoodie_ds.sink.commit.conflicts._check_services", lambda *_: None),
     "new column": ("hoodie_ds.sink.commit.commit.merged_schema", lambda plan, *_: plan.schema),
-    "upgrade": ("hoodie_ds.sink.commit.commit.check_not_overtaken", lambda *_: None),
+    "upgrade": ("hoodie_ds.sink.commit.commit.check_table_unchanged", lambda *_: None),
 }
 
 

@@ -510,7 +510,7 @@ NAMES_AND_DELETIONS = [
     ),
     Mutant(
         "a late task does not see that its instant is complete",
-        within("overtaken._ended", TimelineError=nothing),
+        within("instant_checks._ended", TimelineError=nothing),
         f"{STOPPED}::test_further_processes_are_stopped_and_go_on"
         "[a driver left behind in an instant of several batches-6]",
         "P16: readers that list folders see two base files of a slice",
@@ -1010,7 +1010,7 @@ REPLAYS = [
     ),
     Mutant(
         "batches that are taken back are not written down",
-        within("carried_without", remember_taken_back=nothing),
+        within("carried_without", record_rolled_back=nothing),
         f"{IDENTITY}::test_a_stream_went_on_without_the_batches_that_were_taken_back",
         "P2: a stream goes on without rows that a rollback took, in silence",
     ),
@@ -1046,7 +1046,7 @@ REPLAYS = [
     ),
     Mutant(
         "what releases before put aside outlives its batch",
-        within("carried_without", date_undated=nothing),
+        within("carried_without", date_entries=nothing),
         f"{KNOWN_WRITERS}::test_what_a_release_before_has_put_aside_goes_with_what_is_taken_back",
         "P1: batches that were taken back count as committed, and are lost",
     ),
@@ -2026,14 +2026,14 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a batch is committed to a table that was upgraded while it waited for the lock",
-        within("commit._try_to_commit", check_not_overtaken=nothing),
+        within("commit._try_to_commit", check_table_unchanged=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
         "::test_an_upgrade_while_the_lock_is_waited_for_is_seen",
         "P1: a commit that was reported and is in no table",
     ),
     Mutant(
         "an upgrade is taken for a rollback by another writer",
-        within("overtaken._ended", check_not_overtaken=nothing),
+        within("instant_checks._ended", check_table_unchanged=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
         "::test_an_upgrade_while_staged_rows_are_merged_is_seen",
         "P1: files are left in a table of another version, and the advice does not help",
@@ -2041,7 +2041,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "files of a commit that an upgrade took along are taken back",
         within(
-            "overtaken._take_back",
+            "instant_checks._delete_instant",
             load_timeline=Around(lambda load, *at: Changed(load(*at), commit_at=nothing)),
         ),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
@@ -2487,7 +2487,7 @@ _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
 _UNDONE_MARKS = "tests/unit/timeline/test_undone_marks.py"
 _LSM_WRITER = "tests/unit/timeline/archive/test_lsm_writer.py"
-_LATE_FILES = "tests/unit/transaction/test_late_files.py"
+_LATE_FILES = "tests/unit/transaction/test_late_file_notes.py"
 _BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
 ARCHIVES = [
     Mutant(
@@ -2678,7 +2678,7 @@ ARCHIVES = [
     ),
     Mutant(
         "what may come after a rollback is not noted",
-        skipped("remember_late"),
+        skipped("note_late_files"),
         f"{_LATE_FILES}"
         "::test_what_comes_after_a_rollback_goes_before_its_instant_lies_before_the_timeline",
         "P1: other engines read rows of a batch that was rolled back",
@@ -2694,7 +2694,7 @@ ARCHIVES = [
     ),
     Mutant(
         "archiving does not look for late files",
-        within("archiving._settle", delete_late=nothing),
+        within("archiving._settle", delete_late_files=nothing),
         f"{_ARCHIVING}::test_a_file_that_came_after_a_rollback_is_gone_before_it_could_count",
         "P1: other engines read rows of a batch that was rolled back",
     ),

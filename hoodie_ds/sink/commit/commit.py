@@ -65,7 +65,7 @@ from hoodie_ds.transaction.exclusive_commit import (
     heartbeating,
     sum_up,
 )
-from hoodie_ds.transaction.overtaken import check_not_overtaken, translate_rollback_errors
+from hoodie_ds.transaction.instant_checks import check_table_unchanged, translate_rollback_errors
 from hoodie_ds.transaction.resolution import resolve_instant
 
 _log = logging.getLogger("hoodie_ds")
@@ -84,7 +84,7 @@ def complete(
     instant = pending.inflight(time)
     timeline = load_timeline(storage, instant.layout)
     # Tasks took time to write. After the timeline is loaded, as an upgrade moves it away.
-    check_not_overtaken(pending, instant)
+    check_table_unchanged(pending, instant)
     if _check_done(messages, timeline):
         return None
     check_not_undone(pending, timeline, instant)
@@ -161,7 +161,7 @@ def _try_to_commit(
     known, timeline = timeline, exclusion.apply_pending(timeline)
     if pending.is_shared or any(message.staged for message in messages):
         # The lock or the merge of staged rows took time; otherwise it was checked just now.
-        check_not_overtaken(pending, instant)
+        check_table_unchanged(pending, instant)
     if timeline is not known:
         if _check_done(messages, timeline):
             return timeline.commit_at(instant.time) or instant
@@ -292,7 +292,7 @@ def give_up(message: TaskCommitMessage) -> None:
     pending, storage = message.batch.pending, message.batch.table.storage
     try:
         # No other step checks it for a batch that is not committed.
-        check_not_overtaken(pending, pending.inflight(message.instant_time))
+        check_table_unchanged(pending, pending.inflight(message.instant_time))
     except UnsupportedTableError:
         return  # nothing is left of the batch
     except (TableNotFoundError, WriteConflictError):

@@ -22,7 +22,7 @@ from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.stage.key_partitions import UNLOCATED
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
-from hoodie_ds.transaction.overtaken import no_late_files
+from hoodie_ds.transaction.instant_checks import no_late_files
 
 _MERGE_THREADS: Final = 2
 

@@ -29,7 +29,7 @@ from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.transaction.taken_back import batches_taken_back
+from hoodie_ds.transaction.rolled_back_batches import rolled_back_batches
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -93,7 +93,7 @@ def _undone_before(storage: Storage, batch_id: BatchId, highest: int) -> int | N
     if batch_id.batch_id <= highest + 1:
         return None
     names = filter(None, (batch_id.query_id, batch_id.formerly))
-    undone = frozenset().union(*(batches_taken_back(storage, name) for name in names))
+    undone = frozenset().union(*(rolled_back_batches(storage, name) for name in names))
     return min((n for n in undone if highest < n < batch_id.batch_id), default=None)
 
 

@@ -253,7 +253,7 @@ def test_a_file_of_a_late_task_is_invisible(
     batch = writer.begin(TWO.schema)
     writer.commit([write(batch, task=TaskId(0, 1, 1))])
     with monkeypatch.context() as killed:  # before it looks whether it is late
-        killed.setattr("hoodie_ds.transaction.overtaken._ended", lambda *_: None)
+        killed.setattr("hoodie_ds.transaction.instant_checks._ended", lambda *_: None)
         late = write(batch, trips(("late", "x", 9, 9.0)), task=TaskId(7, 1, 2))
     assert all((tmp_path / status.stat.path).exists() for status in late.statuses)
     assert found(table) == AFTER_TWO

@@ -18,7 +18,7 @@ from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import LATE, late_path
 from hoodie_ds.transaction.decision_log import Decision, Outcome
 from hoodie_ds.transaction.exclusive_commit import finish
-from hoodie_ds.transaction.late_files import delete_late, remember_late
+from hoodie_ds.transaction.late_file_notes import delete_late_files, note_late_files
 from hoodie_ds.transaction.recovery import recover
 from tests.unit.transaction.failed_tables import (
     DONE,
@@ -68,7 +68,7 @@ def _undone(storage: Storage) -> Table:
 
 
 def _delete_late(table: Table, start: str) -> None:
-    delete_late(table, load_timeline(table.storage, 1), start)
+    delete_late_files(table, load_timeline(table.storage, 1), start)
 
 
 def _drop(table: Table, time: str) -> None:
@@ -169,7 +169,7 @@ def test_of_what_a_commit_names_nothing_is_deleted(storage: Storage) -> None:
     put_file(table, OLD_BASE)
     commit(table, DONE, OLD_BASE)
     commit(table, _LATER)
-    remember_late(storage, DONE, [OLD_BASE, _LOST])
+    note_late_files(storage, DONE, [OLD_BASE, _LOST])
     put_file(table, _LOST)
     _delete_late(table, _LATER)
     assert data_files(storage) == [OLD_BASE]
@@ -178,7 +178,7 @@ def test_of_what_a_commit_names_nothing_is_deleted(storage: Storage) -> None:
 def test_a_file_of_the_timeline_is_never_a_late_one(storage: Storage) -> None:
     table = new_table(storage)
     commit(table, _LATER)
-    remember_late(storage, FAILED, [".hoodie/hoodie.properties"])
+    note_late_files(storage, FAILED, [".hoodie/hoodie.properties"])
     _delete_late(table, _LATER)
     assert storage.read(".hoodie/hoodie.properties")
 

@@ -28,7 +28,7 @@ from hoodie_ds.timeline.paths import HOODIE, LATE, late_path
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def remember_late(storage: Storage, time: str, files: Collection[str]) -> None:
+def note_late_files(storage: Storage, time: str, files: Collection[str]) -> None:
     """Write down which files may come late, before their markers are deleted."""
     if not files:
         return
@@ -37,7 +37,7 @@ def remember_late(storage: Storage, time: str, files: Collection[str]) -> None:
         storage.put_if_absent(late_path(time, xxhash.xxh3_64_hexdigest(body)), body)
 
 
-def delete_late(table: Table, timeline: Timeline, start: str) -> None:
+def delete_late_files(table: Table, timeline: Timeline, start: str) -> None:
     """Delete what has come late under instants that lie before a time.
 
     `start` is where the timeline is about to start. A note of an instant before the current start

@@ -17,10 +17,10 @@ import xxhash
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
-from hoodie_ds.timeline.paths import taken_back_folder
+from hoodie_ds.timeline.paths import rolled_back_folder
 
 
-def remember_taken_back(
+def record_rolled_back(
     storage: Storage, commits: Iterable[CommitMetadata], kept: Iterable[CommitMetadata]
 ) -> None:
     """Write down the batches of commits that are about to be taken off a table."""
@@ -36,15 +36,15 @@ def remember_taken_back(
     for query, found in undone.items():
         if found:
             body = json.dumps({"query": query, "batches": sorted(found)}).encode()
-            path = f"{taken_back_folder(query)}/{xxhash.xxh3_64_hexdigest(body)}"
+            path = f"{rolled_back_folder(query)}/{xxhash.xxh3_64_hexdigest(body)}"
             with suppress(AlreadyExistsError):  # taken off once more
                 storage.put_if_absent(path, body)
 
 
-def batches_taken_back(storage: Storage, query: str) -> frozenset[int]:
+def rolled_back_batches(storage: Storage, query: str) -> frozenset[int]:
     """Return the numbers of a query's batches that have ever been taken off a table."""
     found: set[int] = set()
-    for status in storage.list(taken_back_folder(query)):
+    for status in storage.list(rolled_back_folder(query)):
         with suppress(NotFoundError):
             found |= _parse(storage.read(status.path), f"{storage.root}/{status.path}")
     return frozenset(found)

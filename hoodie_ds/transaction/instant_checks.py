@@ -64,7 +64,7 @@ def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> 
         raise ended
 
 
-def check_not_overtaken(pending: PendingAction, instant: Instant) -> None:
+def check_table_unchanged(pending: PendingAction, instant: Instant) -> None:
     """Refuse to commit to a table that was changed; of an upgraded one, take the files back.
 
     An upgrade or a downgrade moves the timeline. What is put into the old place nobody sees, and
@@ -75,7 +75,7 @@ def check_not_overtaken(pending: PendingAction, instant: Instant) -> None:
     except UnsupportedTableError:
         if not pending.batches_before:
             with suppress(StorageError):  # what counts is the refusal
-                _take_back(pending.table, instant)
+                _delete_instant(pending.table, instant)
         raise
 
 
@@ -88,7 +88,7 @@ def _ended(pending: PendingAction, time: str) -> HoodieError | None:
     storage, instant = pending.storage, pending.inflight(time)
     if owner_of(storage, instant) != pending.owner:
         try:
-            check_not_overtaken(pending, instant)  # an upgrade moves the timeline away
+            check_table_unchanged(pending, instant)  # an upgrade moves the timeline away
         except HoodieError as error:
             return error
         return pending.undone(time)
@@ -105,7 +105,7 @@ def _delete(pending: PendingAction, files: Collection[str]) -> None:
         pending.storage.delete(path)
 
 
-def _take_back(table: Table, instant: Instant) -> None:
+def _delete_instant(table: Table, instant: Instant) -> None:
     """Delete what an instant left, unless the upgrade has taken the instant along."""
     storage = table.storage
     elsewhere = [layout.folder for layout in LAYOUTS.values() if layout.version != instant.layout]

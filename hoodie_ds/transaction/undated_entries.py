@@ -19,7 +19,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.guarding import Telling, naming_commits
 
 
-def date_undated(
+def date_entries(
     storage: Storage,
     timeline: Timeline,
     time: str,
