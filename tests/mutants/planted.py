@@ -2135,7 +2135,7 @@ UNDOING = [
         "the next batch does not see that a commit is decided to go",
         within("roll_back_by_hand", claim=nothing),
         "tests/faults/test_services.py"
-        "::test_the_process_may_end_at_some_operations[rollback, cow-6]",
+        "::test_the_process_may_end_at_some_operations[rollback, cow-9]",
         "a batch is refused by a rollback that was killed before it began",
     ),
     Mutant(
