@@ -50,6 +50,11 @@ def lost_partition(delete: str) -> str:
     return f"restore its partition from a copy before going on, or give its rows up by {delete}"
 
 
+def lost_savepoint(delete: str) -> str:
+    """Return the remedy for a file that only a savepoint keeps, by the command that deletes it."""
+    return f"restore it from a copy, or delete the savepoint by {delete}"
+
+
 def exactly(partition: str) -> tuple[str, ...]:
     """Return the arguments of ``delete-partition`` that mean one partition."""
     return ("--exact", partition) if "*" in partition else (partition,)

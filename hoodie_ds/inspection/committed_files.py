@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import FROM_COPY, missing, restored
+from hoodie_ds.hints import FROM_COPY, lost_savepoint, missing, restored
 from hoodie_ds.inspection.archived import archived_backwards
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -30,7 +30,9 @@ class CommittedFiles:
     """What commits and savepoints say of a table's data files, by path."""
 
     named: dict[str, str] = field(default_factory=dict)
-    """What names each file of the newest slices and of savepoints."""
+    """What names each file of the newest slices."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """Times of the savepoints that keep files."""
     namers: dict[str, Instant] = field(default_factory=dict)
     """The active commits that named files of the newest slices last."""
     stats: dict[str, WriteStat] = field(default_factory=dict)
@@ -51,6 +53,11 @@ class CommittedFiles:
                 message = f"{whose} names the file, and it is not there"
                 before = self._before(pinned.timeline, path)
                 remedy = missing(pinned.table.storage.root, path, sizes, before)
+                yield Finding(Kind.MISSING_FILE, path, message, remedy)
+        for path, time in self.kept.items():
+            if path not in sizes and path not in self.named:
+                message = f"savepoint {time} names the file, and it is not there"
+                remedy = lost_savepoint(pinned.table.command("savepoint", time, "--delete"))
                 yield Finding(Kind.MISSING_FILE, path, message, remedy)
         for path, stat in self.stats.items():
             size, known = sizes.get(path), stat.file_size_bytes
@@ -73,7 +80,9 @@ class CommittedFiles:
         for base, stat in self.stats.items():
             for path, size in stat.change_files:
                 if path not in sizes:
-                    if base in self.named and base in sizes:  # a clean deletes both
+                    if base in sizes and (
+                        base in self.named or base in self.kept
+                    ):  # a clean deletes both
                         message = f"{self.writers[base]} names the change data of {base}, not there"
                         remedy = restored(storage.root, self._before(timeline, base))
                         yield Finding(Kind.MISSING_FILE, path, message, remedy)
@@ -123,8 +132,7 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
             with suppress(CorruptFileError):  # reported as a damaged instant
-                kept = file_changes(storage, instant).kept
-                found.named |= dict.fromkeys(kept, f"savepoint {instant.time}")
+                found.kept |= dict.fromkeys(file_changes(storage, instant).kept, instant.time)
     return found
 
 

@@ -16,6 +16,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.gathered_files import LiveFiles
+from hoodie_ds.table.live_files import newest_files
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archive import Archive, archive_of
 from hoodie_ds.timeline.bodies.clean_metadata import CleanMetadata, read_plan
@@ -79,7 +80,8 @@ def check_files_are_kept(
             whose = f"which {file.instant} names"
             if any(file.path in _deleted(storage, clean) for clean in cleans):
                 raise _lost(storage, what, file.path, whose)
-            remedy = missing(storage.root, file.path, listed)
+            is_live = file.group in {one.group for one in newest_files(storage, timeline)}
+            remedy = missing(storage.root, file.path, listed) if is_live else MISSING
             raise TimelineError(
                 f"{storage.root}: {what} needs {file.path}, {whose}, and it is missing, lost or "
                 "taken by a clean that is archived; "

@@ -88,7 +88,7 @@ def _checked(table: Table, timeline: Timeline, to: str) -> Undoing:
     target = _target(storage, timeline, to)
     later = later_writes(timeline, target)
     what = f"a restore to {target}"
-    check_no_savepoint(storage, timeline, {instant.time for instant in later})
+    check_no_savepoint(table, timeline, {instant.time for instant in later})
     if later:
         check_written_since(storage, (instant.time for instant in later))
         _check_nothing_archived(table, timeline, target)

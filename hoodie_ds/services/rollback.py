@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
-from hoodie_ds.hints import command
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.earlier_state import check_files_are_kept
 from hoodie_ds.services.undoing import Loss, Undoing, check_written_since
@@ -84,13 +83,13 @@ def carried_without(
     return carried_entries(kept, time)
 
 
-def check_no_savepoint(storage: Storage, timeline: Timeline, times: set[str]) -> None:
+def check_no_savepoint(table: Table, timeline: Timeline, times: set[str]) -> None:
     """Refuse to roll back commits that a savepoint keeps, as Hudi does."""
     for savepoint in timeline.savepoints:
         if savepoint.time in times:
-            delete = command("savepoint", storage.root, savepoint.time, "--delete")
+            delete = table.command("savepoint", savepoint.time, "--delete")
             raise TimelineError(
-                f"{storage.root}: commit {savepoint.time} has a savepoint; delete that first "
+                f"{table.storage.root}: commit {savepoint.time} has a savepoint; delete that first "
                 f"(delete_savepoint, or {delete}), then take the commit back"
             )
 
@@ -99,11 +98,11 @@ def _checked(
     context: ServiceContext, table: Table, timeline: Timeline, time: str | None
 ) -> tuple[Instant, Undoing]:
     """Find the instant, and refuse if it must stay."""
-    instant = _instant(table.storage, timeline, time)
+    instant = _instant(table, timeline, time)
     before = (i for i in timeline.commits_backwards() if padded(i.time) < padded(instant.time))
     previous = next(before, None)
     undoing = Undoing(previous.time if previous else "", (Loss.of(table.storage, instant),))
-    check_no_savepoint(table.storage, timeline, {instant.time})  # whose completed file may be lost
+    check_no_savepoint(table, timeline, {instant.time})  # whose completed file may be lost
     if instant.state is State.COMPLETED:
         _check_newest(table.storage, timeline, instant)
         _check_not_first(table, timeline, instant, undoing.target)
@@ -117,12 +116,13 @@ def _checked(
     return instant, undoing
 
 
-def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
+def _instant(table: Table, timeline: Timeline, time: str | None) -> Instant:
+    storage = table.storage
     newest = next(timeline.commits_backwards(), None)
     if time is None:
         if newest is None:
             raise TimelineError(f"{storage.root} has no completed write to roll back")
-        _refuse_choice(storage, timeline, newest)
+        _refuse_choice(table, timeline, newest)
         return newest
     found = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
     if found is None:
@@ -135,19 +135,19 @@ def _instant(storage: Storage, timeline: Timeline, time: str | None) -> Instant:
     return found
 
 
-def _refuse_choice(storage: Storage, timeline: Timeline, newest: Instant) -> None:
+def _refuse_choice(table: Table, timeline: Timeline, newest: Instant) -> None:
     """Refuse to choose while a write is pending: the user may mean that one, not a good commit.
 
     A plan that waits to be carried out, such as a compaction, is no such write.
     """
     writes = (i for i in timeline.pending if i.action in WRITE_ACTIONS)
-    pending = [i for i in writes if not _is_service(storage, i)]
+    pending = [i for i in writes if not _is_service(table.storage, i)]
     if pending:
-        undo = " or ".join(command("rollback", storage.root, i.time) for i in pending)
+        undo = " or ".join(table.command("rollback", i.time) for i in pending)
         raise TimelineError(
-            f"{storage.root}: name the instant to roll back, as {pending[0]} is pending: {undo} "
-            f"takes off what a dead writer has left, and "
-            f"{command('rollback', storage.root, newest.time)} the newest commit, which is complete"
+            f"{table.storage.root}: name the instant to roll back, as {pending[0]} is pending: "
+            f"{undo} takes off what a dead writer has left, and "
+            f"{table.command('rollback', newest.time)} the newest commit, which is complete"
         )
 
 

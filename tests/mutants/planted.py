@@ -3039,6 +3039,16 @@ INSPECTION = [
         "no command makes the table one that can be read again",
     ),
     Mutant(
+        "a lost file that only a savepoint keeps is mended by a delete of its partition",
+        Text(
+            "lost_savepoint(pinned",
+            "missing(pinned.table.storage.root, path, sizes, None) or (pinned",
+        ),
+        f"{_HINTS}::test_a_file_that_only_a_savepoint_keeps_is_given_up_by_its_deletion"
+        "[COPY_ON_WRITE-9]",
+        "a pasted command changes nothing, and is named again",
+    ),
+    Mutant(
         "what has no byte is not looked at",
         within("overview._remarks", empty_instants=returns(())),
         f"{_HINTS}::test_an_instant_without_a_byte_is_shown_as_verify_has_it[9]",

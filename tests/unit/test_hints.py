@@ -120,6 +120,26 @@ def test_a_partition_that_is_gone_is_given_up_by_what_all_messages_name(
     assert found(table) == [("b", "rome", 2, 2.0)]
 
 
+def test_a_file_that_only_a_savepoint_keeps_is_given_up_by_its_deletion(
+    table: HoodieTable, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    time = table.savepoint().time
+    shutil.rmtree(path / "o*")
+    (first,) = {one["remedy"] for one in damages(path)}
+    assert pasted(first, "--yes").code == 0
+    lost = damages(path)
+    (message,), (second,) = ({one[key] for one in lost} for key in ("message", "remedy"))
+    assert message == f"savepoint {time} names the file, and it is not there"
+    assert hints(second) == [["savepoint", str(path), time, "--delete"]]
+    ended = run("read", path, "--as-of", time)
+    assert (ended.code, hints(ended.err)) == (1, [])
+    assert "restore it from a copy, or choose a later instant" in ended.err
+    assert pasted(second, "--yes").code == 0
+    assert damages(path) == []
+    assert found(table) == [("b", "rome", 2, 2.0)]
+
+
 def test_a_file_that_is_missing_or_cut_is_told_with_its_commit(
     table: HoodieTable, tmp_path: Path
 ) -> None:
