@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoodie_ds.config.option import Option
@@ -73,9 +74,11 @@ class GivenOptions:
 
     def get_or_default(self, option: Option[T]) -> T:
         """Return the value of an option; that it is needed and not given is a problem."""
-        if option.needed and not self.written(option):
+        value = None
+        if not self.entries.keys().isdisjoint(option.names_in_lower_case):
+            value = self.get(option)
+        elif option.needed:
             self.refuse(OptionError(option.key, None, option.needed))
-        value = self.get(option)
         return option.default if value is None else value
 
     def text(self, key: str) -> str | None:
@@ -111,20 +114,23 @@ class OptionGroup:
     @classmethod
     def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
+        options, settable, parts = cls._declared()
+        read = {name: given.get_or_default(option) for name, option in options.items()}
+        values: dict[str, Any] = {name: read[name] for name in settable}
+        return cls(**values, **{name: part.of(given) for name, part in parts.items()})
+
+    @classmethod
+    @cache
+    def _declared(cls) -> tuple[dict[str, Option[Any]], list[str], dict[str, type[OptionGroup]]]:
+        """Return the options by name, the names of those that are fields, and groups by name."""
         declared = (pair for base in cls.__mro__ for pair in vars(base).items())
-        read = {
-            name: given.get_or_default(option)
-            for name, option in declared
-            if isinstance(option, Option)
-        }
-        values: dict[str, object] = {}
+        options = {name: option for name, option in declared if isinstance(option, Option)}
+        parts: dict[str, type[OptionGroup]] = {}
         for one in fields(cls):
             part: object = one.default_factory
-            if one.name in read:
-                values[one.name] = read[one.name]
-            elif isinstance(part, type) and issubclass(part, OptionGroup):
-                values[one.name] = part.of(given)
-        return cls(**values)
+            if isinstance(part, type) and issubclass(part, OptionGroup):
+                parts[one.name] = part
+        return options, [one.name for one in fields(cls) if one.name in options], parts
 
 
 def strings(name: str, given: str | Iterable[str]) -> tuple[str, ...]:

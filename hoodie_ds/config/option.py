@@ -106,14 +106,14 @@ class Option(Generic[T]):
         self.names = (key, *aliases)
         self.names_in_lower_case = tuple(map(str.lower, self.names))
 
-    @overload
-    def __get__(self, options: None, group: type) -> Option[T]: ...
-    @overload
-    def __get__(self, options: object, group: type) -> T: ...
-    def __get__(self, options: object | None, group: type) -> Option[T] | T:
-        return self  # of the class; an instance has its value in its own ``__dict__``
+    if TYPE_CHECKING:  # an instance has its value in its own ``__dict__``
 
-    if TYPE_CHECKING:
+        @overload
+        def __get__(self, options: None, group: type) -> Option[T]: ...
+        @overload
+        def __get__(self, options: object, group: type) -> T: ...
+        def __get__(self, options: object | None, group: type) -> Option[T] | T:
+            """Tell type checkers what a group and an instance of it have."""
 
         def __set__(self, options: object, value: T) -> None:
             """Tell type checkers what a field of a group takes."""

@@ -8,6 +8,8 @@ from typing import Final
 from hoodie_ds.errors import PathEscapeError
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:(/|$)")
+_NO_NAMES: Final = frozenset({"", ".", ".."})
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def check_path(path: str, *, root_allowed: bool = False) -> str:
@@ -34,8 +36,8 @@ def _reason(path: str) -> str | None:
         return "it holds a NUL or a backslash"
     if path.startswith("/") or _DRIVE.match(path):
         return "it is absolute"
-    if any(component in ("", ".", "..") for component in path.split("/")):
+    if not _NO_NAMES.isdisjoint(path.split("/")):
         return "it has a component that is empty, '.' or '..'"
-    if any("\ud800" <= character <= "\udfff" for character in path):
+    if _SURROGATE.search(path):
         return "it is not Unicode text"
     return None

@@ -2211,10 +2211,11 @@ TEXTS = [
     ),
     Mutant(
         "what is wrong with an option that is no field of its group is passed over",
-        within(
-            "OptionGroup.of",
-            vars=Around(
-                lambda vars, of: {name: one for name, one in vars(of).items() if name != "doubled"}
+        instead(
+            "OptionGroup._declared",
+            lambda declared, group: (
+                {name: one for name, one in declared(group)[0].items() if name != "doubled"},
+                *declared(group)[1:],
             ),
         ),
         "tests/unit/config/test_option.py::test_a_group_notes_all_that_is_wrong",
