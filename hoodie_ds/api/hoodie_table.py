@@ -33,13 +33,13 @@ from hoodie_ds.inspection.source import Source
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.record.merge.merge_hook import MergeHook
-from hoodie_ds.services.after_commit import followed
 from hoodie_ds.services.archiving import archive
 from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import Progress, ServiceContext
 from hoodie_ds.services.orphans import Orphans, delete_orphans
+from hoodie_ds.services.post_commit import followed
 from hoodie_ds.services.restore import restore_by_hand
 from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult
 from hoodie_ds.services.rollback import roll_back_by_hand

@@ -7,14 +7,14 @@ from typing import Final
 import click
 
 import hoodie_ds
-from hoodie_ds.cli import change, check, look, make
+from hoodie_ds.cli import changes, checks, creation, views
 from hoodie_ds.cli.target import NARROWEST, Commands
 
 SECTIONS: Final = {
-    "Look": look.COMMANDS,
-    "Check": check.COMMANDS,
-    "Change": change.COMMANDS,
-    "Make": make.COMMANDS,
+    "Look": views.COMMANDS,
+    "Check": checks.COMMANDS,
+    "Change": changes.COMMANDS,
+    "Make": creation.COMMANDS,
 }
 
 _HELP: Final = """Inspect a Hudi table, check it and repair it, without Spark or a JVM.

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoodie_ds.config.option import Option
-from hoodie_ds.config.restricted import Restriction
+from hoodie_ds.config.restricted_options import Restriction
 from hoodie_ds.errors import OptionError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from hoodie_ds.config.compaction_options import CompactionOptions
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.file_options import STORAGE_OPTION_PREFIX, FileOptions, StorageOptions
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
-from hoodie_ds.config.ignored import (
+from hoodie_ds.config.ignored_options import (
     IGNORED,
     IGNORED_PREFIXES,
     OBEYED_TOO,
@@ -37,7 +37,7 @@ from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions, StreamOptions
-from hoodie_ds.config.restricted import (
+from hoodie_ds.config.restricted_options import (
     BOTH_RESTRICTED,
     READ_RESTRICTED,
     REFUSED_PREFIXES,

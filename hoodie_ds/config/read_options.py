@@ -12,7 +12,7 @@ from hoodie_ds.config.given_options import GivenOptions
 from hoodie_ds.config.known_options import collect, warn_of_ignored
 from hoodie_ds.config.query_instant import EARLIEST, FIRST
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions, StreamOptions
-from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED
+from hoodie_ds.config.restricted_options import BOTH_RESTRICTED, READ_RESTRICTED
 from hoodie_ds.errors import OptionError
 
 _log = logging.getLogger("hoodie_ds")

@@ -22,7 +22,7 @@ from hoodie_ds.config.known_options import check_keys, collect, warn_of_ignored
 from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.restricted import BOTH_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.restricted_options import BOTH_RESTRICTED, WRITE_RESTRICTED
 from hoodie_ds.config.service_switches import ServiceSwitches
 from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.errors import OptionError

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hoodie_ds.formats.avro.schema import is_list_like
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.formats.relabel import repaired
+from hoodie_ds.formats.timestamp_repair import repaired
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.formats.avro.schema import normalise_schema
-from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.bucket_identifier import BucketIds
 from hoodie_ds.index.buckets import Buckets, first_task
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec

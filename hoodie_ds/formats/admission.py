@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import ROW_OPERATION, ROW_OPERATIONS
 from hoodie_ds.errors import HoodieError, RecordKeyError, SchemaError
-from hoodie_ds.formats.conform import conform, map_as_lists
+from hoodie_ds.formats.schema_conversion import conform, map_as_lists
 
 _TYPES: Final = pa.types
 

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import as_numpy, one_chunk
 from hoodie_ds.columns.meta_columns import META_COLUMNS, RECORD_KEY
 from hoodie_ds.config.enums import SupplementalLogging
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.cdc_block import (
     AFTER,
     BEFORE,
@@ -31,6 +30,7 @@ from hoodie_ds.formats.log.cdc_block import (
     encode_cdc_block,
 )
 from hoodie_ds.formats.log.data_block import in_blocks
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.handles.data_file import HashingOutput, open_data_file
 from hoodie_ds.table.file_name import CdcFileName

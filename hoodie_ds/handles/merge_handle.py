@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import RECORD_KEY
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.handles.change_log import open_change_log
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file

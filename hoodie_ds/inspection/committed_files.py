@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.hints import FROM_COPY, lost_savepoint, missing, restored
-from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import FileStatus, Storage

@@ -25,7 +25,7 @@ from hoodie_ds.inspection.instants import CommitRow, InstantRow, commit_rows, in
 from hoodie_ds.inspection.keys import KeyEvent, KeyLocation, locate_key, trace_key
 from hoodie_ds.inspection.listing import Listing, listed
 from hoodie_ds.inspection.overview import Column, TableOverview, columns_of, table_overview
-from hoodie_ds.inspection.pending import PendingRow, pending_rows
+from hoodie_ds.inspection.pending_instants import PendingRow, pending_rows
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
 from hoodie_ds.inspection.source import Source

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hoodie_ds.errors import OptionError
-from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY
 from hoodie_ds.table.table import Table

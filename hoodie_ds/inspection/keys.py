@@ -15,7 +15,7 @@ from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.buckets import Buckets
-from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
 from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.reader.pinned_table import PinnedTable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.inspection.instants import batch_of
 from hoodie_ds.sink.replay.past_writers import recall

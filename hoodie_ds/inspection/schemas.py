@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.formats.avro.schema import avro_to_arrow
-from hoodie_ds.inspection.archived import archived_backwards
+from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.overview import Column, columns_of
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.record.schema import evolve
 
 

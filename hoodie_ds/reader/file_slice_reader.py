@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
 from hoodie_ds.errors import UnsupportedTableError
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.reader.late_columns import Places
 from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader
 from hoodie_ds.reader.pruner import Pruner

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY, ROW_OPERATION
 from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.formats.relabel import relabelled
+from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.reader.block_order import BlockPlace, in_order
 from hoodie_ds.reader.uncommitted_logs import (
     is_uncommitted,

@@ -23,7 +23,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
-from hoodie_ds.transaction.guarding import guarding_commits
+from hoodie_ds.transaction.guard_commits import guarding_commits
 
 
 @dataclass(frozen=True, slots=True)

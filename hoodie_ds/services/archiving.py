@@ -27,9 +27,9 @@ from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.rollback_marks import fold_marks
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.timeline.undone_marks import fold_marks
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.late_file_notes import delete_late_files
 from hoodie_ds.transaction.sweep import sweep

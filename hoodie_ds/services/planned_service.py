@@ -42,9 +42,9 @@ from hoodie_ds.timeline.bodies.commit_metadata import (
     CommitMetadata,
 )
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
-from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, sum_up
 from hoodie_ds.transaction.open_instant import put_step

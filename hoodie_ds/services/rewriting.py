@@ -14,7 +14,7 @@ from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import avro_schema, table_schema, virtual_keys
 from hoodie_ds.timeline.file_changes import file_changes
-from hoodie_ds.timeline.standing import counts
+from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.temporary_files import delete_temporary
 

@@ -27,7 +27,7 @@ from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
-from hoodie_ds.transaction.guarding import carried_entries, guarding_commits_until
+from hoodie_ds.transaction.guard_commits import carried_entries, guarding_commits_until
 from hoodie_ds.transaction.heartbeat import living
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.rolled_back_batches import record_rolled_back

@@ -15,7 +15,6 @@ import xxhash
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.environment import Clock
-from hoodie_ds.services.after_commit import AfterCommit, follow_up
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.share import (
     CompactionShare,
@@ -25,6 +24,7 @@ from hoodie_ds.services.compaction.share import (
 )
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure, attempted
+from hoodie_ds.services.post_commit import AfterCommit, follow_up
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.write_plan import WritePlan

@@ -41,7 +41,7 @@ from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
 from hoodie_ds.sink.pinned_timeline import forget_pinned
 from hoodie_ds.sink.replay.past_writers import mark
 from hoodie_ds.sink.replay.replay import check_replay, with_known_batches
-from hoodie_ds.sink.replay.superseded import is_superseded
+from hoodie_ds.sink.replay.superseded_batches import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.write_checks import (
     check_ordering,

@@ -14,7 +14,7 @@ from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError
-from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.deletes import deletes_among
 from hoodie_ds.record.field_path import resolve

@@ -26,7 +26,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY
 from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
-from hoodie_ds.transaction.guarding import (
+from hoodie_ds.transaction.guard_commits import (
     entries_carried,
     guarding_commits,
     guarding_commits_until,

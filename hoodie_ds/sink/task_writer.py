@@ -11,8 +11,8 @@ import pyarrow as pa
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.row_sizes import cut
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.batch_services import with_services

@@ -30,9 +30,9 @@ from hoodie_ds.timeline.file_changes import (
     FileChanges,
     file_changes,
 )
+from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import HOODIE
-from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 
 _FOLDERS: Final = 8

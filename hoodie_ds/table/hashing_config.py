@@ -20,8 +20,8 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTableError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, update_properties
+from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.paths import HASHING_CONFIGS
-from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.timeline import Timeline
 
 _SUFFIX: Final = ".hashing_config"
@@ -138,7 +138,7 @@ def _drop_undone(table: Table, timeline: Timeline, times: Iterable[str]) -> bool
     if not doubted:
         return False
     storage, timeline = table.storage, table.load_timeline()  # one may have been opened since
-    gone = [time for time in doubted if standing_of(storage, timeline, time) is Standing.UNKNOWN]
+    gone = [time for time in doubted if status_of(storage, timeline, time) is InstantStatus.UNKNOWN]
     for time in gone:
         drop_rescaled(storage, time)
     return bool(gone)

@@ -26,11 +26,11 @@ from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
 from hoodie_ds.timeline.bodies.clean_metadata import later_cleans
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import V1, V2
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import commit_path
-from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -99,7 +99,7 @@ def _newest(
             bases = _bases(found) if bases is None else bases
             there = bases.get(file.group, ())
             newer = [base.instant_time for base in there if file.is_before(base)]
-        if all(standing_of(storage, timeline, t) is not Standing.ARCHIVED for t in newer):
+        if all(status_of(storage, timeline, t) is not InstantStatus.ARCHIVED for t in newer):
             yield file.path, file.instant
 
 

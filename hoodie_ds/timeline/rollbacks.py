@@ -17,8 +17,8 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import is_archived
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.per_timeline import once_per_timeline
+from hoodie_ds.timeline.rollback_marks import mark_undone, marked_times
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.timeline.undone_marks import mark_undone, marked_times
 
 
 def target_of(storage: Storage, rollback: Instant) -> str | None:

@@ -248,8 +248,8 @@ class Timeline:
         """Whether data written under an instant time is part of the table, by this timeline alone.
 
         As in Hudi, a time before the start of the active timeline counts as committed: its instant
-        has been archived. A pending instant never does. `hoodie_ds.timeline.standing` knows of
-        rollbacks and the archive too.
+        has been archived. A pending instant never does. `instant_status` considers rollbacks and
+        the archive too.
         """
         if self.commit_at(time) is not None:
             return True

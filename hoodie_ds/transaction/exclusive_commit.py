@@ -33,7 +33,7 @@ from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.completion import completion_time, put_completed
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
-from hoodie_ds.transaction.guarding import carried_with
+from hoodie_ds.transaction.guard_commits import carried_with
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction

@@ -14,9 +14,9 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant_status import InstantStatus, status_of
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.standing import Standing, standing_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, logged_decisions
 from hoodie_ds.transaction.manifest import newest_manifest
@@ -42,7 +42,7 @@ def lost_instants(table: Table) -> Iterator[Decision]:
     if any(instant.action is Action.RESTORE for instant in timeline.pending):
         return
     for time, decision in completing.items():
-        if decision is waiting or standing_of(storage, timeline, time) is not Standing.PENDING:
+        if decision is waiting or status_of(storage, timeline, time) is not InstantStatus.PENDING:
             continue
         if not is_undone(storage, timeline, time):  # and begun again by somebody late
             yield decision
@@ -61,7 +61,7 @@ def vanished_instants(table: Table, timeline: Timeline) -> dict[str, Decision]:
         if one.instant.action in UNDONE_ACTIONS
         and not timeline.starts_after(time)
         and not timeline.at(time)
-        and standing_of(storage, timeline, time) is Standing.UNKNOWN
+        and status_of(storage, timeline, time) is InstantStatus.UNKNOWN
         and not is_undone(storage, timeline, time)
     }
 

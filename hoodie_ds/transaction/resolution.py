@@ -31,7 +31,7 @@ from hoodie_ds.transaction.decision_log import (
     newest_decision,
     next_decision,
 )
-from hoodie_ds.transaction.guarding import carried_with
+from hoodie_ds.transaction.guard_commits import carried_with
 from hoodie_ds.transaction.lost_instants import refuse_lost
 from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
 from hoodie_ds.transaction.open_instant import put_step

@@ -33,9 +33,9 @@ from hoodie_ds.timeline.paths import (
     in_partition,
     instant_path,
 )
+from hoodie_ds.timeline.rollback_marks import mark_undone
 from hoodie_ds.timeline.rollbacks import target_of, undone_times
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.timeline.undone_marks import mark_undone
 from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.failed_write import (

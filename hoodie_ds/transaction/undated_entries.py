@@ -16,7 +16,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, CommitMetadata
 from hoodie_ds.timeline.paths import put_aside_path
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.guarding import Telling, naming_commits
+from hoodie_ds.transaction.guard_commits import Telling, naming_commits
 
 
 def date_entries(

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.config.ignored import IGNORED
+from hoodie_ds.config.ignored_options import IGNORED
 from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.properties.java_properties import parse_properties
-from hoodie_ds.config.restricted import READ_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.restricted_options import READ_RESTRICTED, WRITE_RESTRICTED
 from hoodie_ds.config.table_options import KEYGEN_PREFIX, KEYGEN_SUFFIXES
 from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.testing import MemoryStorage, one_thread

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.data_block import (
     decode_data_block,
     encode_avro_block,
@@ -21,6 +20,7 @@ from hoodie_ds.formats.log.data_block import (
 from hoodie_ds.formats.log.log_block import read_blocks
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
+from hoodie_ds.formats.schema_conversion import conform
 
 TEXT = st.text(
     st.characters(exclude_categories=["Cs"])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import ReplayMismatchError
-from hoodie_ds.services import after_commit
+from hoodie_ds.services import post_commit
 from hoodie_ds.timeline.loading import load_timeline
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.micro_batches import MicroBatches
@@ -82,7 +82,7 @@ def test_a_batch_archives_no_more_than_its_part(monkeypatch: pytest.MonkeyPatch)
     for number in range(2 * MOST):
         stream.run(number, _rows(number))
     assert len(load_timeline(stream.place.storage, 1).commits) == 2 * MOST
-    monkeypatch.setattr(after_commit, "_ARCHIVED_AFTER_A_BATCH", 2)
+    monkeypatch.setattr(post_commit, "_ARCHIVED_AFTER_A_BATCH", 2)
     stream.place.opts["hoodie.archive.automatic"] = "true"
     counts = []
     for number in range(2 * MOST, 4 * MOST):

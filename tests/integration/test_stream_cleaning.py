@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.services import after_commit
+from hoodie_ds.services import post_commit
 from hoodie_ds.testing import FaultyStorage, Kind, Operation, check_table
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.loading import load_timeline
@@ -103,7 +103,7 @@ def test_a_batch_deletes_no_more_than_its_part(monkeypatch: pytest.MonkeyPatch) 
     stream.place.opts["hoodie.clean.automatic"] = "false"
     for number in range(4 * RETAINED):
         stream.run(number, _rows(number))
-    monkeypatch.setattr(after_commit, "_DELETED_AFTER_A_BATCH", 2)
+    monkeypatch.setattr(post_commit, "_DELETED_AFTER_A_BATCH", 2)
     stream.place.opts["hoodie.clean.automatic"] = "true"
     before = _base_files(stream)
     counts = []

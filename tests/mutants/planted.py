@@ -326,7 +326,7 @@ TYPES = [
     Mutant(
         "a decimal does not become a string",
         Text("types.is_date32(source) or types.is_decimal(source)", "types.is_date32(source)"),
-        "tests/unit/formats/test_conform.py::test_decimals_become_the_strings_of_javas_bigdecimal",
+        "tests/unit/formats/test_schema_conversion.py::test_decimals_become_the_strings_of_javas_bigdecimal",
         "a table whose column became a string cannot be read",
     ),
     Mutant(
@@ -1016,7 +1016,7 @@ REPLAYS = [
     ),
     Mutant(
         "archived commits are not asked what a table that goes back knows of writers",
-        always("guarding._archived", ()),
+        always("guard_commits._archived", ()),
         f"{KNOWN_WRITERS}::test_archived_batches_were_forgotten_where_only_a_rewrite_was_left",
         "P2: archived batches are written again after a restore",
     ),
@@ -1040,7 +1040,7 @@ REPLAYS = [
     ),
     Mutant(
         "a write that was taken back counts again once it lies before the timeline",
-        within("standing_of", is_undone=returns(False)),
+        within("status_of", is_undone=returns(False)),
         f"{KNOWN_WRITERS}::test_what_was_put_aside_and_taken_back_stays_gone_when_it_is_archived",
         "P1: batches that were taken back count as committed, and are lost",
     ),
@@ -1065,13 +1065,13 @@ REPLAYS = [
     Mutant(
         "what was pending beside a commit is forgotten once others have archived it",
         Text("return is_recent and not any(timeline.starts_after(", "return is_recent or any(("),
-        "tests/unit/transaction/test_guarding.py::test_what_was_pending_beside_the_newest_of_ours_may_be_archived",
+        "tests/unit/transaction/test_guard_commits.py::test_what_was_pending_beside_the_newest_of_ours_may_be_archived",
         "P2: a batch comes twice if another engine archives it",
     ),
     Mutant(
         "an old write with a savepoint tells of those that were archived after it",
         always("tells_all", True),
-        "tests/unit/transaction/test_guarding.py::test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_around_it",
+        "tests/unit/transaction/test_guard_commits.py::test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_around_it",
         "P2: archived batches are written again",
     ),
     Mutant(
@@ -1857,7 +1857,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a rolled-back time before the first commit counts as archived",
-        within("standing_of", is_undone=returns(False)),
+        within("status_of", is_undone=returns(False)),
         "tests/faults/test_promises.py::test_a_late_file_of_the_first_instant_is_invisible",
         "P16: rows that were rolled back are read",
     ),
@@ -2115,7 +2115,7 @@ UNDOING = [
     Mutant(
         "a copy of a key in another partition passes for the same row",
         Text('what = "updated" if partition in there', 'what = "updated" if there'),
-        "tests/unit/cli/test_look.py::test_copies_of_a_key_in_two_partitions_are_told_apart",
+        "tests/unit/cli/test_views.py::test_copies_of_a_key_in_two_partitions_are_told_apart",
         "an operator is told of an update that was an insert",
     ),
     Mutant(
@@ -2141,7 +2141,7 @@ UNDOING = [
     Mutant(
         "a rollback without an instant takes the newest good commit beside a dead write",
         skipped("rollback._refuse_choice"),
-        "tests/unit/cli/test_change.py"
+        "tests/unit/cli/test_changes.py"
         "::test_a_rollback_beside_a_dead_write_asks_which_and_show_says_how",
         "P1: rows of a commit that nobody meant are gone",
     ),
@@ -2426,7 +2426,9 @@ COMPACTIONS = [
     ),
     Mutant(
         "a batch is committed on a compaction that was cancelled",
-        Text("if standing_of(storage, timeline, instant.time) is Standing.UNKNOWN:", "if False:"),
+        Text(
+            "if status_of(storage, timeline, instant.time) is InstantStatus.UNKNOWN:", "if False:"
+        ),
         f"{_PENDING}::test_a_batch_is_not_committed_on_a_compaction_that_was_cancelled_meanwhile",
         "P3: its log files begin a slice, and hide the one before",
     ),
@@ -2486,7 +2488,7 @@ _LOST_COMPLETIONS = "tests/faults/regressions/test_lost_completions.py"
 _SAVEPOINT_HOLES = "tests/faults/regressions/test_savepoint_holes.py"
 _ARCHIVE_PLANNER = "tests/unit/services/test_archive_planner.py"
 _ARCHIVING = "tests/unit/services/test_archiving.py"
-_UNDONE_MARKS = "tests/unit/timeline/test_undone_marks.py"
+_UNDONE_MARKS = "tests/unit/timeline/test_rollback_marks.py"
 _LSM_WRITER = "tests/unit/timeline/archive/test_lsm_writer.py"
 _LATE_FILES = "tests/unit/transaction/test_late_file_notes.py"
 _BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
@@ -2499,7 +2501,7 @@ ARCHIVES = [
     ),
     Mutant(
         "folded marks of undone instants are not read",
-        within("undone_marks._read", _folded=returns(frozenset())),
+        within("rollback_marks._read", _folded=returns(frozenset())),
         f"{_UNDONE_MARKS}::test_many_marks_become_one_file_and_are_all_there",
         "P1: rows of a batch that was rolled back are in the table",
     ),
@@ -2634,7 +2636,7 @@ ARCHIVES = [
     ),
     Mutant(
         "nobody looks for instants of a hole in the archive",
-        always("standing._is_in_hole", False),
+        always("instant_status._is_in_hole", False),
         f"{_SAVEPOINT_HOLES}"
         "::test_rows_in_a_hole_vanished_once_another_engine_had_deleted_the_savepoint",
         "P1: rows of archived commits are not in the table any more",
@@ -3004,14 +3006,14 @@ INSPECTION = [
     ),
     Mutant(
         "a command that changes a table takes no answer for yes",
-        within("change.carry_out", click=Changed(click, confirm=nothing)),
-        "tests/unit/cli/test_change.py::test_a_dry_run_changes_nothing_and_an_answer_of_no_neither",
+        within("changes.carry_out", click=Changed(click, confirm=nothing)),
+        "tests/unit/cli/test_changes.py::test_a_dry_run_changes_nothing_and_an_answer_of_no_neither",
         "rows are lost that their owner wanted to keep",
     ),
     Mutant(
         "`hoodie-py create` takes a table that is there for one that it makes",
         Text("if _exists(target):", "if False:"),
-        "tests/unit/cli/test_make.py::test_an_empty_table_is_created",
+        "tests/unit/cli/test_creation.py::test_an_empty_table_is_created",
         "a user takes an old table with other columns for a new one",
     ),
     Mutant(
@@ -3093,14 +3095,14 @@ INSPECTION = [
     Mutant(
         "a change of version does not say what it compacts",
         within("change_version", logged_groups=returns(())),
-        "tests/unit/cli/test_change.py"
+        "tests/unit/cli/test_changes.py"
         "::test_a_version_change_says_what_it_compacts_and_what_cannot_be_taken_back_after_it",
         "files are rewritten that their owner thought would stay",
     ),
     Mutant(
         "a compaction that is held back has nothing to do",
         within("Compactor._reason", holding_back=returns(())),
-        "tests/unit/cli/test_change.py::test_a_compaction_that_a_pending_write_holds_back_says_so",
+        "tests/unit/cli/test_changes.py::test_a_compaction_that_a_pending_write_holds_back_says_so",
         "log files grow, and nobody knows why nothing merges them",
     ),
     Mutant(
@@ -3113,7 +3115,7 @@ INSPECTION = [
     Mutant(
         "`hoodie-py commits` leaves no column out",
         within("_print_table", _fitting=lambda columns, widths, room: [*range(len(columns))]),
-        "tests/unit/cli/test_look.py::test_a_narrow_terminal_has_the_times_of_commits_whole",
+        "tests/unit/cli/test_views.py::test_a_narrow_terminal_has_the_times_of_commits_whole",
         "a narrow terminal shows commits without their times",
     ),
 ]
@@ -3152,7 +3154,7 @@ CATALOGS = [
 """Of what a catalog is told."""
 
 _DELTA = "tests/integration/test_delta.py"
-_AFTER_COMMIT = "tests/unit/services/test_after_commit.py"
+_AFTER_COMMIT = "tests/unit/services/test_post_commit.py"
 DELTA = [
     Mutant(
         "a version of a Delta log takes the place of another's",

@@ -17,7 +17,7 @@ import fastavro
 from fastavro.schema import SchemaParseException
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
-from hoodie_ds.formats.avro.decode import DatumReader, damage_in
+from hoodie_ds.formats.avro.decoder import DatumReader, damage_in
 from hoodie_ds.formats.avro.tree import parse_avro
 
 _MAGIC: Final = b"Obj\1"

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
-from hoodie_ds.formats.avro.decode import decode_rows
-from hoodie_ds.formats.avro.encode import encode_avro, join, joined_bytes
+from hoodie_ds.formats.avro.decoder import decode_rows
+from hoodie_ds.formats.avro.encoder import encode_avro, join, joined_bytes
 from hoodie_ds.formats.avro.schema import arrow_schema_of
 from hoodie_ds.formats.avro.tree import AvroType, parse_avro
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.hints import FROM_COPY
 
 _CONTENT_VERSION: Final = 3

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
-from hoodie_ds.formats.avro.decode import DatumReader, arrow_from_raw
-from hoodie_ds.formats.avro.encode import as_scalar, encode_avro, join, joined_bytes, zigzag
+from hoodie_ds.formats.avro.decoder import DatumReader, arrow_from_raw
+from hoodie_ds.formats.avro.encoder import as_scalar, encode_avro, join, joined_bytes, zigzag
 from hoodie_ds.formats.avro.schema import UTC_MICROS, normalise_schema
 from hoodie_ds.formats.avro.tree import AvroType, Kind
-from hoodie_ds.formats.conform import conform_column
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
+from hoodie_ds.formats.schema_conversion import conform_column
 from hoodie_ds.hints import FROM_COPY
 
 _CONTENT_VERSION: Final = 3

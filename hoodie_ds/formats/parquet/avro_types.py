@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.avro.encode import encode_avro
+from hoodie_ds.formats.avro.encoder import encode_avro
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
-from hoodie_ds.formats.conform import rebuild_list, rebuild_map
+from hoodie_ds.formats.schema_conversion import rebuild_list, rebuild_map
 
 
 @lru_cache(maxsize=64)

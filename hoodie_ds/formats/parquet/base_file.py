@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.conform import conform, conform_column
 from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.key_range import KeyRange
 from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
+from hoodie_ds.formats.schema_conversion import conform, conform_column
 
 AVRO_SCHEMA_FOOTER: Final = "parquet.avro.schema"
 MIN_KEY_FOOTER: Final = "hoodie_min_record_key"

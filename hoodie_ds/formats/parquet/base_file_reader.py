@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.filters.bounds import Bounds
-from hoodie_ds.formats.conform import conform
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
 from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
-from hoodie_ds.formats.relabel import relabelled
+from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.hints import FROM_COPY
 
 _PIECE_ROWS: Final = 128 * 1024

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.errors import UnsupportedTableError
-from hoodie_ds.formats.conform import null_mask
+from hoodie_ds.formats.schema_conversion import null_mask
 
 SPARK_VERSION_FOOTER: Final = "org.apache.spark.version"
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.columns.java_numbers import widen
 from hoodie_ds.filters.bounds import Bounds, kind_of, sortable
-from hoodie_ds.formats.relabel import repaired
+from hoodie_ds.formats.timestamp_repair import repaired
 
 _DICTIONARY_BYTES: Final = 3
 """Encoded bytes per value up to which a string column is kept as a dictionary."""

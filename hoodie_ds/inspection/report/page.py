@@ -20,7 +20,7 @@ from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.instants import CommitRow, InstantRow, commit_rows, instant_rows
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.overview import table_overview
-from hoodie_ds.inspection.pending import pending_rows
+from hoodie_ds.inspection.pending_instants import pending_rows
 from hoodie_ds.inspection.verify import Verification
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, State

@@ -42,7 +42,7 @@ from hoodie_ds.sink.hidden_columns import mixed_timelines
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
 from hoodie_ds.sink.replay.past_writers import put_aside, recall
 from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
-from hoodie_ds.sink.replay.superseded import check_held_by_no_other
+from hoodie_ds.sink.replay.superseded_batches import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.table_schema import added_with, avro_schema

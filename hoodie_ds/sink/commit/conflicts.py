@@ -34,10 +34,10 @@ from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.timeline.bodies.clean_metadata import later_cleans, read_plan
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import REPLACING, Instant
+from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
-from hoodie_ds.timeline.standing import Standing, counts, standing_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.other_engines import has_own_lock, unshared_lock
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
@@ -102,7 +102,7 @@ def check_groups(
             raise _conflict(plan, instant, f"is later than {time} and does not know of it")
     _check_services(plan, timeline, touched, replaced)
     for instant in plan.timeline.pending_compactions:
-        if standing_of(storage, timeline, instant.time) is Standing.UNKNOWN:
+        if status_of(storage, timeline, instant.time) is InstantStatus.UNKNOWN:
             raise _conflict(plan, instant, "was cancelled", instant.action.value)
 
 

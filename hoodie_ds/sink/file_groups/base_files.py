@@ -20,7 +20,7 @@ from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.locate.key_locations import apply_policy
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import to_records
-from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.incoming_rows import Incoming
 from hoodie_ds.sink.stage.staging import rows_of
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice

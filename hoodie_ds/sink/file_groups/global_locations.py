@@ -33,7 +33,7 @@ from hoodie_ds.sink.locate.routers import Target
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import partitions_of, split
-from hoodie_ds.sink.stage.incoming import POSITION, Incoming
+from hoodie_ds.sink.stage.incoming_rows import POSITION, Incoming
 from hoodie_ds.sink.stage.key_partitions import by_key_partitions
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId

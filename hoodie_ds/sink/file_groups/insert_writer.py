@@ -15,7 +15,7 @@ from hoodie_ds.index.write_profile import SmallFile
 from hoodie_ds.sink.file_groups.buffers import RowBuffer
 from hoodie_ds.sink.file_groups.packing import Fill, pack
 from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.incoming_rows import Incoming
 from hoodie_ds.sink.stage.staging import stage
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId

@@ -16,7 +16,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
 from hoodie_ds.sink.file_groups.base_files import create_base_files
 from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.stage.incoming import Incoming
+from hoodie_ds.sink.stage.incoming_rows import Incoming
 from hoodie_ds.sink.stage.staging import stage
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice

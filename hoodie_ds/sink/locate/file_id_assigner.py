@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
-from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.buckets import first_task
 from hoodie_ds.sink.hidden_columns import (
     LOCATION_COLUMN,

@@ -21,8 +21,8 @@ from typing import Final
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.paths import LEFT_OUT, put_aside_path, writer_folder
-from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 
 _MARK: Final = "without_rows"

@@ -19,7 +19,7 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.errors import MissedBatchesError, ReplayMismatchError
 from hoodie_ds.formats.avro.schema import normalise_schema
-from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
-from hoodie_ds.formats.avro.decode import DatumReader
+from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
 from hoodie_ds.storage.protocol import FileStatus, Storage

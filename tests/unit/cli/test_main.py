@@ -63,7 +63,7 @@ def test_the_package_runs_as_the_command(module: str) -> None:
 
 def test_what_nobody_has_foreseen_is_one_line_too() -> None:
     code = (
-        "import hoodie_ds.cli.look as look\n"
+        "import hoodie_ds.cli.views as look\n"
         "look.show.callback = lambda **_: 1 / 0\n"
         f"import sys; sys.argv = ['hoodie-py', 'show', '/tmp']; {START}"
     )

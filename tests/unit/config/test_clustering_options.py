@@ -9,7 +9,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.enums import PartitionFilter
-from hoodie_ds.config.ignored import IGNORED, IGNORED_PREFIXES, reason_to_warn
+from hoodie_ds.config.ignored_options import IGNORED, IGNORED_PREFIXES, reason_to_warn
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 from tests.tables import TRIPS, trips

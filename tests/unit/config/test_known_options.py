@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoodie_ds.config.given_options import OptionGroup
-from hoodie_ds.config.ignored import IGNORED
+from hoodie_ds.config.ignored_options import IGNORED
 from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS, check_keys, collect
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.restricted import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
+from hoodie_ds.config.restricted_options import BOTH_RESTRICTED, READ_RESTRICTED, WRITE_RESTRICTED
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 

@@ -29,8 +29,8 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import UNDONE, instant_path, marker_folder, marker_path
+from hoodie_ds.timeline.rollback_marks import MOST_FILES, mark_undone, marked_times
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.timeline.undone_marks import MOST_FILES, mark_undone, marked_times
 from tests.archived import archived, rows_of
 from tests.faults.stream import Step, run
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips

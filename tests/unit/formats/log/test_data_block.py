@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
-from hoodie_ds.formats.avro.encode import joined_bytes, zigzag
+from hoodie_ds.formats.avro.encoder import joined_bytes, zigzag
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.formats.log.data_block import (
     decode_data_block,

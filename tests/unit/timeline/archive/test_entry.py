@@ -12,7 +12,7 @@ import pytest
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import write_record
-from hoodie_ds.formats.avro.decode import DatumReader
+from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_of, entry_schema, parse_entry
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat

@@ -9,7 +9,7 @@ import pytest
 
 from hoodie_ds import OptionError
 from hoodie_ds.filters.rows import matching
-from hoodie_ds.filters.text import from_text
+from hoodie_ds.filters.strings import from_text
 
 ROWS = pa.table(
     {

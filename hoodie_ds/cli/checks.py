@@ -56,7 +56,7 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
 
 def _compare(target: Target, against: str, as_json: bool) -> None:
     """Print the rows of a table that differ from those of another, by its record key."""
-    from hoodie_ds.cli.look import print_tables
+    from hoodie_ds.cli.views import print_tables
 
     inspect = target.table().inspect
     other = _side(target, against)

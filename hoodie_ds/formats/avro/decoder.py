@@ -23,7 +23,7 @@ from fastavro.schema import SchemaParseException
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.schema import arrow_schema_of
 from hoodie_ds.formats.avro.tree import AvroType, Kind
-from hoodie_ds.formats.conform import rebuild_list, rebuild_map
+from hoodie_ds.formats.schema_conversion import rebuild_list, rebuild_map
 from hoodie_ds.hints import FROM_COPY
 
 _ROWS_PER_CHUNK: Final = 50_000

@@ -6,7 +6,7 @@ import pytest
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation
-from hoodie_ds.timeline.undone_marks import MOST_FILES, fold_marks, mark_undone, marked_times
+from hoodie_ds.timeline.rollback_marks import MOST_FILES, fold_marks, mark_undone, marked_times
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError
 
 TIMES = [f"2025010100{n:07d}" for n in range(MOST_FILES + 1)]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.formats.conform import conform
+from hoodie_ds.formats.schema_conversion import conform
 
 UTC = pa.timestamp("us", tz="UTC")
 

@@ -195,7 +195,7 @@ def read(
 ) -> None:
     """Rows of the table."""
     from hoodie_ds.errors import OptionError
-    from hoodie_ds.filters.text import from_text
+    from hoodie_ds.filters.strings import from_text
 
     inspect = target.table().inspect
     names = [name.strip() for name in columns.split(",")] if columns else None

@@ -92,7 +92,7 @@ def load(
     **table: object,
 ) -> None:
     """Write Parquet, CSV or JSON FILES (a row a line) into a table, as one commit."""
-    from hoodie_ds.cli.change import working
+    from hoodie_ds.cli.changes import working
     from hoodie_ds.errors import TableNotFoundError
 
     chosen = _target(target, table)

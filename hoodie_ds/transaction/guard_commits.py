@@ -20,9 +20,9 @@ from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.archive.archive import archive_of
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
-from hoodie_ds.timeline.standing import counts
 from hoodie_ds.timeline.timeline import Timeline
 
 Telling = tuple[Instant, CommitMetadata]

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.formats.relabel import relabelled
+from hoodie_ds.formats.timestamp_repair import relabelled
 
 MILLIS, MICROS = pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")
 STORED = datetime(1970, 1, 1, 0, 0, 0, 5000, timezone.utc)

@@ -19,7 +19,7 @@ from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import decimal_bytes
 from hoodie_ds.formats.avro.tree import AvroType, Kind
-from hoodie_ds.formats.conform import map_as_lists
+from hoodie_ds.formats.schema_conversion import map_as_lists
 
 _BINARY: Final = pa.large_binary()
 _END_OF_BLOCKS: Final = b"\0"

@@ -18,7 +18,7 @@ from hoodie_ds.timeline.rollbacks import is_undone
 from hoodie_ds.timeline.timeline import Timeline
 
 
-class Standing(Enum):
+class InstantStatus(Enum):
     """What is known of an instant time."""
 
     COMMITTED = "committed"
@@ -33,29 +33,29 @@ class Standing(Enum):
     @property
     def counts(self) -> bool:
         """Whether data written under the time is part of the table."""
-        return self in (Standing.COMMITTED, Standing.ARCHIVED)
+        return self in (InstantStatus.COMMITTED, InstantStatus.ARCHIVED)
 
 
-def standing_of(storage: Storage, timeline: Timeline, time: str) -> Standing:
+def status_of(storage: Storage, timeline: Timeline, time: str) -> InstantStatus:
     """Return what is known of an instant time.
 
     As in Hudi a time before the start of the active timeline is that of an archived instant, unless
     the instant was rolled back: a late task may leave a file under it.
     """
     if timeline.commit_at(time) is not None:
-        return Standing.COMMITTED
+        return InstantStatus.COMMITTED
     if timeline.is_pending(time):  # or a late process has begun again what is archived
         again = timeline.starts_after(time) and is_archived(storage, timeline, time)
-        return Standing.ARCHIVED if again else Standing.PENDING
+        return InstantStatus.ARCHIVED if again else InstantStatus.PENDING
     if not timeline.is_committed(time) and not _is_in_hole(storage, timeline, time):
-        return Standing.UNKNOWN
+        return InstantStatus.UNKNOWN
     undone = is_undone(storage, timeline, time)
-    return Standing.UNKNOWN if undone else Standing.ARCHIVED
+    return InstantStatus.UNKNOWN if undone else InstantStatus.ARCHIVED
 
 
 def counts(storage: Storage, timeline: Timeline, time: str) -> bool:
-    """Whether data written under an instant time is part of a table; see `standing_of`."""
-    return standing_of(storage, timeline, time).counts
+    """Whether data written under an instant time is part of a table; see `status_of`."""
+    return status_of(storage, timeline, time).counts
 
 
 def _is_in_hole(storage: Storage, timeline: Timeline, time: str) -> bool:

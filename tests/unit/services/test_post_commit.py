@@ -12,9 +12,9 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import CorruptFileError, DeltaSyncError, HoodieError
-from hoodie_ds.services.after_commit import AfterCommit, follow_up, followed
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure
+from hoodie_ds.services.post_commit import AfterCommit, follow_up, followed
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.file_changes import FileChanges

@@ -16,7 +16,7 @@ from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import PROPERTIES, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision
-from hoodie_ds.transaction.guarding import (
+from hoodie_ds.transaction.guard_commits import (
     carried_entries,
     carried_with,
     entries_carried,
