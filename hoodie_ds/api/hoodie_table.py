@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -959,17 +959,21 @@ class HoodieTable:
         storage = self._storage or storage_to_write(parsed)
         return ServiceContext(parsed, storage, self._clock, self._ids, is_dry=dry)
 
+    @cached_property
+    def _own_options(self) -> WriteOptions:
+        return WriteOptions.parse(self._options)
+
     def _parsed(self, options: Mapping[str, str] | None) -> WriteOptions:
         """Return the table's options with those of a call, which win."""
         call = given_options(options)
         check_keys(call)
-        parsed = WriteOptions.parse(overridden(self._options, call))
+        parsed = WriteOptions.parse(overridden(self._options, call)) if call else self._own_options
         if self._merge_hook is None:
             return parsed
         return replace(parsed, merge_hook=self._merge_hook)
 
     def _open_to_read(self) -> Storage:
-        return self._storage or storage_to_read(WriteOptions.parse(self._options))
+        return self._storage or storage_to_read(self._own_options)
 
     def _completed(self, name: str, given: Moment) -> str:
         """Return the time of a commit in the range of an incremental query."""

@@ -200,10 +200,11 @@ class FileSystemView:
             base = replace(base, trusted=True)
         instant = self.timeline.commit_at(base.name.instant_time)
         commit = None if instant is None else file_changes(self.storage, instant)
-        if commit is None or base.path not in commit.added:
+        path = base.path
+        if commit is None or path not in commit.added:
             return base
-        check_size(base.path, base.size, commit.added[base.path])
-        known = commit.checksums.get(base.path) if self.verify else None
+        check_size(path, base.size, commit.added[path])
+        known = commit.checksums.get(path) if self.verify else None
         return base if known is None else replace(base, checksum=known, trusted=True)
 
     def _check_base_is_there(self, latest: FileSlice) -> None:

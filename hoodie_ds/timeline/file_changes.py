@@ -134,9 +134,7 @@ def file_changes(storage: Storage, instant: Instant) -> FileChanges:
     `TimelineError` if it was rolled back since then, and `NotFoundError` if the file of another
     action is gone.
     """
-    if instant.counts:
-        return _cache(storage).get(instant)
-    return _read(storage, instant.at(State.REQUESTED))
+    return _cache(storage).get(instant)
 
 
 class _Cache:
@@ -154,6 +152,8 @@ class _Cache:
             if known is not None:
                 self._found.move_to_end(instant)
                 return known
+        if not instant.counts:  # plans are not cached
+            return _read(self._storage, instant.at(State.REQUESTED))
         found = _read(self._storage, instant)
         with self._lock:
             if instant not in self._found:

@@ -144,8 +144,8 @@ def _with_more_settled(known: _Known) -> _Known:
 
 
 def _of_names(names: Iterable[str], layout: int) -> Timeline:
-    found = (LAYOUTS[layout].parse(name) for name in sorted(names))
-    return Timeline.of((instant for instant in found if instant is not None), layout=layout)
+    found = filter(None, map(LAYOUTS[layout].parse, sorted(names)))
+    return Timeline.of(found, layout=layout)
 
 
 def _changed(known: _Known, names: set[str]) -> Timeline:

@@ -83,14 +83,15 @@ class Timeline:
             if known is None or rank[instant.state] > rank[known.state]:
                 furthest[one] = instant
         ordered = sorted(furthest.values(), key=lambda instant: padded(instant.time))
-        others = [i for i in ordered if i.action is not Action.SAVEPOINT]
-        return cls(
-            tuple(i for i in others if i.counts),
-            tuple(i for i in others if not i.counts),
-            tuple(i for i in ordered if i.action is Action.SAVEPOINT),
-            settled,
-            layout,
-        )
+        recent: list[Instant] = []
+        pending: list[Instant] = []
+        savepoints: list[Instant] = []
+        for instant in ordered:
+            if instant.action is Action.SAVEPOINT:
+                savepoints.append(instant)
+            else:
+                (recent if instant.counts else pending).append(instant)
+        return cls(tuple(recent), tuple(pending), tuple(savepoints), settled, layout)
 
     def __reduce__(self) -> tuple[Callable[..., Timeline], tuple[object, ...]]:
         """Pickle to what takes little room and time: timelines travel with tasks."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.avro.decoder import decode_rows
 from hoodie_ds.formats.avro.encoder import encode_avro, join, joined_bytes
-from hoodie_ds.formats.avro.schema import arrow_schema_of
+from hoodie_ds.formats.avro.schema import arrow_schema_of, avro_to_arrow
 from hoodie_ds.formats.avro.tree import AvroType, parse_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
@@ -35,7 +35,7 @@ def encode_parquet_block(table: pa.Table, avro_schema: str, instant: str, codec:
     `table` has the columns of `avro_schema`, meta columns included; `instant` is the time of the
     deltacommit. A `SchemaError` names a column that does not fit the schema.
     """
-    schema = arrow_schema_of(parse_avro(avro_schema, "table schema"), "table schema")
+    schema = avro_to_arrow(avro_schema)
     sink = pa.BufferOutputStream()
     writer = BaseFileWriter(sink, schema, avro_schema, codec, max(1, table.nbytes))
     writer.write(table)
@@ -50,8 +50,8 @@ def encode_avro_block(
     block_type: BlockType = BlockType.AVRO_DATA,
 ) -> bytes:
     """Return a block that holds rows as Avro records; see `encode_parquet_block`."""
+    table = conform(table, avro_to_arrow(avro_schema))
     node = parse_avro(avro_schema, "table schema")
-    table = conform(table, arrow_schema_of(node, "table schema"))
     parts = [_avro_records(batch, node) for batch in table.to_batches()]
     head = _TWO_INTS.pack(_CONTENT_VERSION, table.num_rows)
     content = b"".join([head, *parts])
