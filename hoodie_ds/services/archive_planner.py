@@ -23,7 +23,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
-from hoodie_ds.transaction.guard_commits import guarding_commits
+from hoodie_ds.transaction.guard_commits import guard_commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _kept_times(storage: Storage, timeline: Timeline) -> Iterator[str]:
     if newest is not None:
         if newest.instant.action is not Action.SAVEPOINT:  # its time is that of an old commit
             yield newest.instant.time
-        found = guarding_commits(storage, timeline)
+        found = guard_commits(storage, timeline)
         if any(PENDING_KEY in commit.extra for _, commit in found):
             yield from (instant.time for instant, _ in found)
 

@@ -23,7 +23,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.other_engines import check_lock_is_shared, switch_metadata_table_off
-from hoodie_ds.transaction.ownership import claim, owner_text
+from hoodie_ds.transaction.ownership import claim, owner_entry
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.recovery import drop_dead_plans
 from hoodie_ds.transaction.resolution import apply_pending
@@ -137,7 +137,7 @@ class ServiceContext:
             operation_type=operation_type,
             proposed_time="",
             attempt=attempt,
-            owner=owner_text("", attempt, concurrency.is_shared),
+            owner=owner_entry("", attempt, concurrency.is_shared),
             concurrency=concurrency,
         )
 

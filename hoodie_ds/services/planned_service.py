@@ -46,7 +46,7 @@ from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, sum_up
+from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, store_summaries
 from hoodie_ds.transaction.open_instant import put_step
 
 PlanT = TypeVar("PlanT")
@@ -247,7 +247,7 @@ class PlannedService(ABC, Generic[PlanT]):
         manifest = self._put_manifest(timeline, instant, found)
         if exclusion.complete(instant, manifest) is None:
             return None
-        sum_up(self.storage, self.table.load_timeline())
+        store_summaries(self.storage, self.table.load_timeline())
         written = Work.of_files(status.stat for status in found.statuses)
         tell(self.storage.root, self.service, instant.time, written)
         return True

@@ -27,7 +27,7 @@ from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.failed_write import files_of_completed, is_named_after
-from hoodie_ds.transaction.guard_commits import carried_entries, guarding_commits_until
+from hoodie_ds.transaction.guard_commits import carried_entries, guard_commits_until
 from hoodie_ds.transaction.heartbeat import living
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.rolled_back_batches import record_rolled_back
@@ -60,7 +60,7 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
             carried = carried_without(table.storage, timeline, (instant,), undoing.target)
             # If this process ends after the decision, the next batch finds it by this claim.
             claim(table.storage, instant.time, f"rollback of {instant.time}")
-        return Decided(Outcome.TAKE_BACK, instant, plan, carried)
+        return Decided(Outcome.UNDO, instant, plan, carried)
 
     context.decide(table, Action.ROLLBACK, decide)
     _log.info("%s: rolled %s", table.storage.root, found[0])
@@ -75,7 +75,7 @@ def carried_without(
     Records the micro-batches of the lost writes first. `time` is that of the newest write that
     stays; empty if none does.
     """
-    staying = guarding_commits_until(storage, timeline, time) if time else []
+    staying = guard_commits_until(storage, timeline, time) if time else []
     kept = [commit for _, commit in staying]
     gone = [(instant, read_commit(storage, instant)) for instant in lost]
     record_rolled_back(storage, (commit for _, commit in gone), kept)

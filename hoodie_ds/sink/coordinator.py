@@ -71,7 +71,7 @@ from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
 from hoodie_ds.transaction.other_engines import check_lock_is_shared, switch_metadata_table_off
-from hoodie_ds.transaction.ownership import owner_text
+from hoodie_ds.transaction.ownership import owner_entry
 from hoodie_ds.transaction.pending_action import write_action
 from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
 from hoodie_ds.transaction.temporary_files import left_over
@@ -265,7 +265,7 @@ class Coordinator:
 
     def _owner(self, query_id: str, attempt: str) -> str:
         shared, spans = self.options.concurrency.is_shared, self.options.batches_per_commit > 1
-        return owner_text(query_id, attempt, shared, spans)
+        return owner_entry(query_id, attempt, shared, spans)
 
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
         storage = messages[0].batch.table.storage

@@ -27,10 +27,10 @@ from hoodie_ds.timeline.paths import commit_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.guard_commits import (
+    covers_all,
     entries_carried,
-    guarding_commits,
-    guarding_commits_until,
-    tells_all,
+    guard_commits,
+    guard_commits_until,
 )
 
 BATCH_KEY: Final = "_hoodie_ds_batch"
@@ -85,9 +85,9 @@ class ReplayGuard:
 
         If other engines have archived all of ours, the newest decision carries it.
         """
-        found = guarding_commits(storage, timeline)
+        found = guard_commits(storage, timeline)
         guards = [cls.parse(c.guard_entries, commit_path(i)) for i, c in found]
-        if not tells_all(timeline, found) and (newest := newest_decision(storage)) is not None:
+        if not covers_all(timeline, found) and (newest := newest_decision(storage)) is not None:
             carried = entries_carried(storage, timeline, newest.carried)
             guards += [cls.parse(entries, newest.path) for entries in carried]
         return reduce(cls.merged, guards, cls())
@@ -95,7 +95,7 @@ class ReplayGuard:
     @classmethod
     def load_until(cls, storage: Storage, timeline: Timeline, time: str) -> ReplayGuard:
         """Read the guard without the commits after an instant time."""
-        found = guarding_commits_until(storage, timeline, time)
+        found = guard_commits_until(storage, timeline, time)
         guards = (cls.parse(c.guard_entries, commit_path(i)) for i, c in found)
         return reduce(cls.merged, guards, cls())
 

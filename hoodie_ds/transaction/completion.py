@@ -1,9 +1,9 @@
 """The completed file of an instant: its name, and the one function that puts it.
 
-In layout 2 the name holds the completion time, by which readers tell what a later base file has
-taken in (Hudi's ``CompletionTimeQueryView``). It is later than every time that is known as it is
-chosen, whatever the clocks say, and chosen once: for a write by the decision to complete it, for
-what any process may end by a file that the first one of them puts.
+In layout 2 the name holds the completion time, by which readers find out which log files a later
+base file includes (Hudi's ``CompletionTimeQueryView``). It is later than every time on the
+timeline, whatever the clocks say, and is chosen once: for a write by the decision to complete it,
+for an instant that any process may complete by a file that the first of them puts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def completion_time(table: Table, timeline: Timeline, clock: Clock) -> str:
 
 
 def find_completed(storage: Storage, instant: Instant) -> Instant | None:
-    """Return an instant as it is completed on the timeline; None if it is not there."""
+    """Return the completed instant of the timeline; None if it is not completed."""
     if instant.layout == V1.version:  # its name is known
         completed = V1.parse(V1.file_name(instant.at(State.COMPLETED)))
         assert completed is not None, instant
@@ -41,7 +41,7 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
             return completed
         return None
     layout, time = LAYOUTS[instant.layout], instant.time
-    # Every task asks this once: no timeline is made of the names, however many there are.
+    # Every task calls this, so it parses only the names that match, not the whole timeline.
     listed = sorted(name for name in names_in(storage, layout.folder) if name.startswith(time))
     is_savepoint = instant.action is Action.SAVEPOINT
     for step in filter(None, map(layout.parse, listed)):
@@ -52,12 +52,12 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
 
 
 def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
-    """Make an instant visible, whichever action it is of and whichever process ends it.
+    """Make an instant of any action visible: notify the table's own followers, put the file.
 
-    The table's own followers are notified first. If a process dies in between, the next one that
-    ends the instant does both, so they may be notified again.
+    If a process dies in between, the next one that completes the instant repeats both, so followers
+    may be notified twice.
 
-    Returns False if another process has ended the instant otherwise. Raises
+    Returns False if another process put a different file or rolled the instant back. Raises
     `CommitOutcomeUnknownError` if it is unknown whether the instant is visible.
     """
     path = instant_path(completed)
@@ -67,25 +67,24 @@ def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
             follower.before(table, completed, changes)
     try:
         return put_decisively(table.storage, path, body)
-    except AlreadyExistsError:  # and gone again: others ended the instant, and took it back
+    except AlreadyExistsError:  # and deleted since: others completed the instant and rolled it back
         return False
 
 
 def carry_over(storage: Storage, path: str, body: bytes) -> None:
-    """Put a file of an instant that has ended where another layout has it; may be done again.
+    """Put a file of an instant that has ended where another layout has it; idempotent.
 
-    Nothing becomes visible by that, but by the properties that name the layout, so no follower is
-    told.
+    No follower is notified: readers see the file only once the table's properties name the layout.
     """
     try:
         storage.put_if_absent(path, body)
     except AlreadyExistsError:
-        if storage.read(path) != body:  # of an attempt that ended before the table went on
+        if storage.read(path) != body:  # of an earlier attempt, before the table changed again
             storage.replace(path, body)
 
 
 def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
-    """Complete an instant that several processes may be ending at once."""
+    """Complete an instant that several processes may be completing at once."""
     completed = _agreed(table, instant, clock)
     if completed is not None:
         put_completed(table, completed, body)
@@ -94,7 +93,7 @@ def complete(table: Table, instant: Instant, body: bytes, clock: Clock) -> None:
 
 
 def _agreed(table: Table, instant: Instant, clock: Clock) -> Instant | None:
-    """Return an instant with the completion time that all choose; None if it has completed."""
+    """Return an instant with the completion time that all choose; None if it is completed."""
     if table.layout == V1.version:
         return instant.completed("")
     storage, path = table.storage, completion_path(instant.time)
@@ -104,7 +103,7 @@ def _agreed(table: Table, instant: Instant, clock: Clock) -> Instant | None:
     except AlreadyExistsError:
         with suppress(NotFoundError):  # else the process that put it has finished
             chosen = storage.read(path).decode()
-    # Looked for after that: who completes an instant deletes what it has chosen.
+    # Only now, as the process that completes an instant deletes the chosen time afterwards.
     if find_completed(storage, instant) is not None:
         return None
     return instant.completed(chosen)

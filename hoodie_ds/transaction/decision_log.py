@@ -1,14 +1,14 @@
-"""The decision log: the order in which writers decide about instants, whatever their locks say.
+"""The decision log: the order in which writers decide about instants, with or without a lock.
 
 A lock alone does not make commits safe: its holder may be stopped for longer than the lock lasts
-and continue as if it had it. So every decision, to complete an instant, to roll it back or to
-schedule a table service, is the next entry of a log, put if absent, which only one writer can win.
-A writer applies the newest logged decision before it appends its own. A writer that was overtaken
-finds the name of its entry taken. (The fencing token of a lock, made part of the commit.)
+and continue as if it still held it. So every decision, to complete an instant, to roll it back or
+to schedule a table service, is the next entry of a log, put if absent, so only one writer can
+append it. A writer applies the newest decision before it appends its own. If another was faster,
+the name of its entry is taken. (The fencing token of a lock, made part of the commit.)
 
 A log in `FORMER_DECISIONS` is continued in `DECISIONS`: its entries are read in place, and the next
-number is put in the new folder only. Nothing is moved, so a crash leaves nothing half done. A
-process of a release before this one does not see the new folder: it must have ended.
+number is put in the new folder only. Nothing is moved, so a crash leaves nothing half done.
+Processes of earlier releases do not see the new folder: they must have ended.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from hoodie_ds.timeline.layout import LAYOUTS, V1
 from hoodie_ds.timeline.paths import DECISIONS, FORMER_DECISIONS, number_in, numbered_path
 
 _KEPT: Final = 20
-"""Decisions that are not deleted, so that a late writer's name for its own is seldom free."""
+"""Number of decisions that are not deleted, so a late writer rarely finds its number free."""
 
 
 class Outcome(Enum):
-    """What is to become of an instant."""
+    """What a decision does with an instant."""
 
     COMPLETE = "complete"
     ROLL_BACK = "roll back"
     KEEP_OPEN = "prepare"
-    """Keep its batches; it waits for further ones, so there is nothing to apply."""
-    TAKE_BACK = "take back"
-    """Roll back by hand what is complete, or a planned compaction; the decision has the plan."""
+    """Keep its batches and wait for further ones; there is nothing to apply."""
+    UNDO = "take back"
+    """Roll back a completed write or a planned compaction by hand; the decision has the plan."""
     SCHEDULE = "schedule"
-    """Put the plan of a table service on the timeline, which nothing else stands on yet."""
+    """Put the plan of a table service on the timeline."""
     CHANGE_VERSION = "change version"
-    """Make the table one of another version, which the decision has as its plan."""
+    """Change the table's version to the one that is the decision's plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Decision:
     outcome: Outcome
     instant: Instant
     decided_by: str  # a string that no other attempt to append has
-    # what outlives the timeline: other engines archive commits, and no decision
+    # replay guard entries; other engines archive commits, but no decisions
     carried: Mapping[str, str] = field(default_factory=dict)
     plan: bytes = b""  # requested file of a service, plan of a rollback, or the table version
     completion_time: str = ""  # empty if the layout has none
@@ -73,7 +73,7 @@ class Decision:
 
     @property
     def table_version(self) -> int | None:
-        """The version that the table is to have; None if that is not decided about."""
+        """The version that the table changes to; None for other decisions."""
         return int(self.plan) if self.outcome is Outcome.CHANGE_VERSION else None
 
     def to_bytes(self) -> bytes:
@@ -99,7 +99,7 @@ class Decision:
             layout, ended = int(found.get("layout", V1.version)), str(found.get("completion", ""))
             named = str(found["instant"]), Action(found["action"]), State.INFLIGHT
             instant = Instant(*named, layout=LAYOUTS[layout].version)
-            carried = {str(key): str(text) for key, text in found["carried"].items()}
+            carried = {str(key): str(value) for key, value in found["carried"].items()}
             plan = b64decode(found.get("plan", ""), validate=True)
             outcome = Outcome(found["decision"])
             if outcome is Outcome.CHANGE_VERSION:
@@ -121,7 +121,7 @@ def newest_decision(storage: Storage) -> Decision | None:
 
 
 def logged_decisions(storage: Storage) -> list[Decision]:
-    """Return the decisions that the log still has, the oldest first."""
+    """Return the decisions that are still in the log, the oldest first."""
     found = []
     for number, path in _logged(storage).items():
         with suppress(NotFoundError):  # deleted after many others were appended
@@ -130,7 +130,7 @@ def logged_decisions(storage: Storage) -> list[Decision]:
 
 
 def was_scheduled(storage: Storage, instant: Instant) -> bool:
-    """Whether an instant came on the timeline by a decision, one of the newest of the log."""
+    """Whether one of the decisions still in the log scheduled an instant."""
     for number, path in reversed(_logged(storage).items()):
         with suppress(NotFoundError):
             found = Decision.from_bytes(number, storage.read(path), path)
@@ -142,7 +142,7 @@ def was_scheduled(storage: Storage, instant: Instant) -> bool:
 def next_decision(
     before: Decision | None, outcome: Outcome, instant: Instant, decided_by: str
 ) -> Decision:
-    """Return the decision after another one, that carries on what it carries."""
+    """Return the decision after another one, with the entries that it carries."""
     if before is None:
         return Decision(1, outcome, instant, decided_by)
     return Decision(before.number + 1, outcome, instant, decided_by, before.carried)
@@ -163,11 +163,11 @@ def append_decision(storage: Storage, decision: Decision) -> bool:
     except StorageError as error:
         raise CommitOutcomeUnknownError(
             f"{storage.root}/{path} was put, but whether it is the newest decision could not be "
-            f"read ({error}); nothing was deleted, the next batch finds out"
+            f"read ({error}); nothing was deleted, the next batch checks it"
         ) from error
     if max(paths) != decision.number:
-        return False  # perhaps the name was free only since so many decisions had followed it
-    with suppress(StorageError):  # others will
+        return False  # the number may have been free because its decision was deleted
+    with suppress(StorageError):  # the next decision deletes them
         for earlier in list(paths.values())[:-_KEPT]:
             storage.delete(earlier)
     return True
@@ -176,7 +176,7 @@ def append_decision(storage: Storage, decision: Decision) -> bool:
 def _logged(storage: Storage, at_least: int = _KEPT) -> dict[int, str]:
     """Paths of logged decisions by number, the oldest first.
 
-    Those of a former log are included unless the log has at least so many without it.
+    Includes the former log unless the new one has `at_least` decisions.
     """
     paths = _numbered(storage, DECISIONS)
     if 1 in paths or len(paths) >= at_least:

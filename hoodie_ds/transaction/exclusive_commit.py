@@ -1,8 +1,7 @@
-"""The end of an action: decided in order with all other decisions, completed, cleaned up.
+"""The end of an action: log the decision, complete the instant, clean up.
 
-Every commit appends to the decision log, also that of a single writer: an old driver that was
-thought dead may stand in the middle of a commit while the new one begins. The lock is for several
-writers.
+Every commit appends to the decision log, also that of a single writer: an old driver that seemed
+dead may be in the middle of a commit while the new one begins. Several writers also take the lock.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.completion import completion_time, put_completed
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
-from hoodie_ds.transaction.failed_write import announced, delete_left, marked_by
+from hoodie_ds.transaction.failed_write import announced, delete_leftovers, marked_by
 from hoodie_ds.transaction.guard_commits import carried_with
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.ownership import owner_of
@@ -45,7 +44,7 @@ _log = logging.getLogger("hoodie_ds")
 
 @dataclass
 class Exclusion:
-    """Held from the check for conflicts to the end of a commit."""
+    """What a writer holds from the check for conflicts to the end of its commit."""
 
     pending: PendingAction
     clock: Clock
@@ -58,9 +57,10 @@ class Exclusion:
         return self._before.number if self._before else 0
 
     def apply_pending(self, timeline: Timeline) -> Timeline:
-        """Apply the newest decision, and return the timeline with all that was decided.
+        """Apply the newest decision, and return the timeline with all decisions.
 
-        It may be the one given. Not beside other writers: those of other engines log no decisions.
+        A single writer may get the given timeline back. With several it is loaded again, as other
+        engines log no decisions.
         """
         known = None if self.pending.is_shared else timeline
         self._before, self._timeline = apply_pending(self.pending.table, self.clock, known)
@@ -69,17 +69,17 @@ class Exclusion:
     def append(
         self, outcome: Outcome, instant: Instant, carried: Mapping[str, str] | None = None
     ) -> bool:
-        """Decide about the action's instant: append to the decision log.
+        """Append a decision about the action's instant to the log.
 
         Returns False if others decided something since `apply_pending`. By default the replay guard
-        entries of the decision before are carried on.
+        entries of the decision before are carried over.
         """
         return self._append(outcome, instant, carried) is not None
 
     def complete(
         self, instant: Instant, manifest: bytes, carried: Mapping[str, str] | None = None
     ) -> Instant | None:
-        """Decide to complete the action's instant, and do so.
+        """Decide to complete the action's instant, and complete it.
 
         Returns None if others decided something since `apply_pending`. Raises as `finish`.
         """
@@ -100,7 +100,7 @@ class Exclusion:
         decision = next_decision(self._before, outcome, instant, pending.attempt)
         if carried is not None:
             decision = replace(decision, carried=carried)
-        if outcome in (Outcome.SCHEDULE, Outcome.TAKE_BACK, Outcome.CHANGE_VERSION):
+        if outcome in (Outcome.SCHEDULE, Outcome.UNDO, Outcome.CHANGE_VERSION):
             decision = replace(decision, plan=pending.plan)
         if outcome is Outcome.COMPLETE or instant.action is Action.SAVEPOINT:
             assert self._timeline is not None, "nothing is decided before `apply_pending`"
@@ -109,16 +109,16 @@ class Exclusion:
         return decision if append_decision(pending.storage, decision) else None
 
     def schedule(self, instant: Instant) -> bool:
-        """Decide that the action's plan goes on the timeline, and put it there.
+        """Decide to schedule the action's plan, and put it on the timeline.
 
-        Returns False if others decided something since `apply_pending`, or have the time.
+        Returns False if others decided something since `apply_pending`, or took the instant time.
         """
         pending = self.pending
         decision = next_decision(self._before, Outcome.SCHEDULE, instant, pending.attempt)
         decision = replace(decision, plan=pending.plan)
         if not append_decision(pending.storage, decision):
             return False
-        # A writer that took the scheduler for dead has swept its claim, and may have the time now.
+        # Another writer may have swept the claim of a process that seemed dead, and taken the time.
         if load_timeline(pending.storage, instant.layout).has_other(instant):
             return False
         put_requested(pending.storage, decision)
@@ -127,7 +127,7 @@ class Exclusion:
 
 @contextmanager
 def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]:
-    """Exclude others until the block is left."""
+    """Hold the table's lock during the block, if there may be other writers."""
     if not pending.is_shared:
         yield Exclusion(pending, clock)
         return
@@ -137,7 +137,7 @@ def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[
 
 @contextmanager
 def heartbeating(pending: PendingAction, time: str) -> Iterator[None]:
-    """Let others know that an action is at work, where there may be any."""
+    """Keep the heartbeat of an action's instant, if there may be other writers."""
     if not pending.is_shared:
         yield
         return
@@ -146,17 +146,17 @@ def heartbeating(pending: PendingAction, time: str) -> Iterator[None]:
 
 
 def check_not_undone(pending: PendingAction, timeline: Timeline, instant: Instant) -> None:
-    """Refuse if the instant was rolled back, also if a late task has opened it again since."""
+    """Refuse if the instant was rolled back, even if a late task opened it again."""
     is_anothers = owner_of(pending.storage, instant) != pending.owner
     if is_anothers or is_undone(pending.storage, timeline, instant.time):
         raise pending.undone(instant.time)
 
 
 def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
-    """Delete the files of an action's own lost task attempts, before readers that list see them.
+    """Delete the files of this attempt's lost tasks before the instant is completed.
 
-    Those of other attempts wait until the instant is complete: another driver of the same query may
-    be about to complete it with them.
+    Readers that list folders would see them. Files of other attempts stay until the instant is
+    completed: another driver of the same query may be about to complete it with them.
     """
     listed = [s.path for s in pending.storage.list(marker_folder(time), recursive=True)]
     for path, marker in sorted(_lost_files(time, manifest, listed).items()):
@@ -165,18 +165,18 @@ def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
 
 
 def finish(table: Table, decision: Decision, manifest: bytes) -> None:
-    """Complete the instant that a decision completes, and clean up.
+    """Apply a decision to complete an instant, and clean up.
 
-    Raises `CommitOutcomeUnknownError` if the completed file could not be put, which others will do,
-    and `TimelineError` if another writer completed the instant with other files.
+    Raises `CommitOutcomeUnknownError` if the completed file could not be put, which the next batch
+    does, and `TimelineError` if another writer completed the instant with other files.
     """
     storage, instant = table.storage, decision.completed
     try:
         is_own = put_completed(table, instant, manifest)
     except StorageError as error:
         raise CommitOutcomeUnknownError(
-            f"{storage.root}: it is decided that instant {instant.time} is committed, but that "
-            f"could not be written down ({error}); the next batch of any writer does so"
+            f"{storage.root}: instant {instant.time} is committed by the decision log, but its "
+            f"completed file could not be put ({error}); the next batch of any writer puts it"
         ) from error
     if not is_own:
         raise TimelineError(
@@ -184,33 +184,33 @@ def finish(table: Table, decision: Decision, manifest: bytes) -> None:
             "writer completed the instant"
         )
     try:
-        # Listed anew: a late task looks for the completed file once its own is there.
+        # Listed again: a late task looks for the completed file after it has put its own file.
         left = [s.path for s in storage.list(marker_folder(instant.time), recursive=True)]
         if not left and _is_gone(storage, decision.instant):
             storage.delete(instant_path(instant))
             return
         lost = _lost_files(instant.time, manifest, left)
-        delete_left(storage, instant.time, lost, is_complete=True)
+        delete_leftovers(storage, instant.time, lost, is_complete=True)
         delete_temporary(storage, instant.time)
     except StorageError as error:
-        # The batch is in the table: to report a failure would have it written twice.
+        # The batch is in the table: if this failed, it would be written twice.
         _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
 
 
-def sum_up(storage: Storage, timeline: Timeline) -> None:
-    """Store summaries that save later processes the reading of all commits."""
+def store_summaries(storage: Storage, timeline: Timeline) -> None:
+    """Store summaries, so that later processes need not read all commits."""
     try:
         save_timeline(storage, timeline.layout)
         save_live_files(storage, timeline)
     except HoodieError as error:
-        _log.debug("%s: what commits say is not summed up: %s", storage.root, error)
+        _log.debug("%s: no summary of commits was stored: %s", storage.root, error)
 
 
 def _is_gone(storage: Storage, pending: Instant) -> bool:
-    """Whether others completed an instant and took it back, all before this process put it.
+    """Whether others completed and rolled back an instant before this process put its file.
 
-    Who takes it back deletes its requested file, its markers and then, once more, what is put here:
-    so one of the two finds what the other one did. Hudi deletes the same, and nothing twice.
+    A rollback deletes the requested file, the markers and then the completed file once more, so one
+    of the two processes sees what the other did. Hudi deletes the same files, each once.
     """
     try:
         storage.read(instant_path(pending.at(State.REQUESTED)))
@@ -220,7 +220,7 @@ def _is_gone(storage: Storage, pending: Instant) -> bool:
 
 
 def _lost_files(time: str, manifest: bytes, listed: Iterable[str]) -> dict[str, str]:
-    """Files that an instant's markers announce and its manifest does not name, each by marker."""
+    """Files that an instant's markers announce and its manifest lacks, each with its marker."""
     named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
     found = announced(time, listed)
     return {path: marker for path, marker in found.items() if path not in named}

@@ -1,14 +1,14 @@
-"""Which files a failed write left: by its markers if it is ours, else by reading every file.
+"""The files that a failed write left: from its markers, or by reading all files.
 
-Ours always put a marker before a file. Other engines may keep markers elsewhere, so for their
-instants the table's files themselves are read.
+Writes of this library put a marker before each file. Other engines may keep markers elsewhere, so
+for their instants the table's files are read.
 
 A file is deleted only if no other writer can take its name, even if a process is stopped before the
 deletion and resumes later. The name of a base file holds its writer's instant. In table version 6
 the name of a log file holds the slice's: Hudi on the JVM takes the version and token that follow
-the newest log file. So only log files with a token that an attempt of this library has made for
-itself, as the marker says, are deleted, and those of a slice that began with the failed write. Any
-other log file stays, and a command block says that its blocks do not count, as in Hudi.
+the newest log file. So only those log files are deleted whose token is unique to an attempt of this
+library, as the marker says, or whose slice began with the failed write. Any other log file stays,
+and a command block hides its blocks, as in Hudi.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ from hoodie_ds.transaction.late_file_notes import note_late_files
 def is_ours(table: Table, instant: Instant) -> bool:
     """Whether this library opened a pending instant.
 
-    An inflight file that another engine wrote, or that is missing, is not ours. Only this library
-    leaves manifests, so one of them tells where the inflight file was damaged: the micro-batches
-    in it may be ones that Spark has moved past.
+    Not if its inflight file is missing or another engine's. If the file is damaged, a manifest
+    decides, as only this library writes manifests: Spark may be past the batches in it.
     """
     path = instant_path(instant.at(State.INFLIGHT))
     try:
@@ -57,7 +56,7 @@ def is_ours(table: Table, instant: Instant) -> bool:
 
 
 def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:
-    """Find what a pending write instant left, by partition path."""
+    """Find the files that a pending write left, by partition path."""
     storage, time = table.storage, instant.time
     marked = marked_files(table, time)
     whole = {path for path, marker in marked.items() if _is_safe(storage, time, path, marker)}
@@ -73,10 +72,10 @@ def files_of(table: Table, timeline: Timeline, instant: Instant) -> dict[str, Pa
 
 
 def files_of_completed(table: Table, instant: Instant) -> dict[str, PartitionRollback]:
-    """Find what a completed write brought, by partition path.
+    """Find the files of a completed write, by partition path.
 
-    All files of the slices that it began are its own, even if others have written to them since. In
-    other slices its blocks must be hidden, as Hudi does.
+    All files of the slices that it began are deleted with it, even if others appended to them. In
+    other slices its blocks must be hidden, as in Hudi.
     """
     storage, time = table.storage, instant.time
     commit = read_commit(storage, instant)
@@ -99,10 +98,10 @@ def _by_folder(whole: Iterable[str], mixed: Mapping[str, int]) -> dict[str, Part
 
 
 def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
-    """Whether data files hold what was committed under the time of a pending instant of ours.
+    """Whether data files hold rows that were committed under the time of a pending instant of ours.
 
-    So they do where a late task has opened an instant again that had been completed and archived:
-    its own files are those that markers announce.
+    That is so if a late task opened an instant again that had been completed and archived. Its own
+    files are those that markers announce.
     """
     if not timeline.starts_after(time):
         return False
@@ -116,13 +115,13 @@ def was_committed(table: Table, timeline: Timeline, time: str) -> bool:
 
 
 def marked_files(table: Table, time: str) -> dict[str, str]:
-    """Files that the markers of an instant announce, written or not, each with its marker."""
+    """Files that the markers of an instant announce, put or not, each with its marker."""
     listed = table.storage.list(marker_folder(time), recursive=True)
     return announced(time, [status.path for status in listed])
 
 
 def announced(time: str, paths: Iterable[str]) -> dict[str, str]:
-    """Files that some of an instant's markers announce, of the files in its temporary folder."""
+    """Files that markers among an instant's temporary files announce, each with its marker."""
     marked = ((marked_file(time, path), path) for path in sorted(paths))
     return {path: marker for path, marker in marked if path is not None}
 
@@ -134,15 +133,12 @@ def marked_by(storage: Storage, marker: str) -> str:
     return ""
 
 
-def delete_left(
+def delete_leftovers(
     storage: Storage, time: str, marked: Mapping[str, str], *, is_complete: bool = False
 ) -> None:
-    """Delete files that a write left, of those that its markers announce.
+    """Delete announced files that no commit names, and note that they may still come late.
 
-    What comes later is to be found too: see `note_late_files`.
-
-    No commit names any of the files. If the instant has completed, others append to the slices that
-    it began.
+    If the instant has completed (`is_complete`), others append to the slices that it began.
     """
     safe = [
         path
@@ -165,7 +161,7 @@ def _is_safe(
 
 
 def is_named_after(path: str, time: str) -> bool:
-    """Whether a file's name says that an instant wrote it, or began the slice that it is of."""
+    """Whether a file's name says that an instant wrote it or began its slice."""
     name = path.rpartition("/")[2]
     log = LogFileName.parse(name)
     return time == (written_by(name) if log is None else log.base_instant)
@@ -176,7 +172,7 @@ def _size_if_written_by(storage: Storage, path: str, time: str) -> int:
     log = LogFileName.parse(path.rpartition("/")[2])
     if log is None or padded(log.base_instant) > padded(time):
         return 0
-    # A log file's name tells its slice, not its writers; its blocks do.
+    # A log file's name has its slice, not its writers; its blocks have them.
     try:
         data = storage.read(path)
     except NotFoundError:

@@ -1,9 +1,9 @@
-"""The commits that tell which micro-batches are in a table.
+"""The commits that say which micro-batches are in a table.
 
-The newest write of ours carries the guard. It cannot know of those that were pending beside it and
-completed later, nor of commits of other engines after it; so these are looked at too. Compactions,
-clusterings and cleans carry none. Where a table goes back to one of them, or another engine
-archives, the write that tells may be in the archive alone.
+The newest write of this library carries the guard. It does not know of writes that were pending at
+the time and completed later, nor of later commits of other engines, so these are read too.
+Compactions, clusterings and cleans carry no guard. After a rollback to one of them, or after
+another engine has archived, the write that carries the guard may be in the archive alone.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 
-Telling = tuple[Instant, CommitMetadata]
+GuardCommit = tuple[Instant, CommitMetadata]
 _Unread = tuple[Instant, Callable[[], CommitMetadata]]
 
 _AT: Final = "_hoodie_ds_at"
-"""Key of what the decision log carries: the newest write that was in the table then."""
+"""Key in the decision log: the newest write that was in the table at the decision."""
 
-_BESIDE: Final = "_hoodie_ds_beside"
-"""Key of the same: JSON of the entries of further commits."""
-
-
-def guarding_commits(storage: Storage, timeline: Timeline) -> list[Telling]:
-    """Return the commits of a timeline that tell its micro-batches, the newest first."""
-    return _telling(_active(storage, timeline))
+_OTHERS: Final = "_hoodie_ds_beside"
+"""Key in the decision log: JSON of the entries of further commits."""
 
 
-def tells_all(timeline: Timeline, found: Sequence[Telling]) -> bool:
-    """Whether the archive has nothing to add to what `guarding_commits` has found.
+def guard_commits(storage: Storage, timeline: Timeline) -> list[GuardCommit]:
+    """Return the commits of a timeline that say which batches it has, the newest first."""
+    return _select(_active(storage, timeline))
 
-    A write of ours that a savepoint keeps may be older than those that were archived around it. And
-    other engines archive what was pending beside the newest.
+
+def covers_all(timeline: Timeline, found: Sequence[GuardCommit]) -> bool:
+    """Whether the archive has nothing to add to the result of `guard_commits`.
+
+    A write that a savepoint keeps may be older than archived ones. And other engines archive writes
+    that were pending with the newest.
     """
     ours = [(instant.time, commit) for instant, commit in found if _is_ours(commit)]
     beside = {time for _, commit in ours for time in commit.extra[PENDING_KEY].split()}
@@ -52,21 +52,21 @@ def tells_all(timeline: Timeline, found: Sequence[Telling]) -> bool:
     return is_recent and not any(timeline.starts_after(time) for time in beside)
 
 
-def guarding_commits_until(storage: Storage, timeline: Timeline, time: str) -> list[Telling]:
-    """Return the same of the table as it was after a write, archived commits among them."""
-    return _telling(_all_until(storage, timeline, time))
+def guard_commits_until(storage: Storage, timeline: Timeline, time: str) -> list[GuardCommit]:
+    """Return the same for the table as it was after a write, including archived commits."""
+    return _select(_all_until(storage, timeline, time))
 
 
 def carried_entries(commits: Iterable[CommitMetadata], newest: str) -> dict[str, str]:
-    """Return what the decision log is to carry of commits."""
+    """Return the entries of commits that the decision log carries."""
     first, *others = [commit.guard_entries for commit in commits] or [{}]
-    return {**first, **({_BESIDE: json.dumps(others)} if others else {}), _AT: newest}
+    return {**first, **({_OTHERS: json.dumps(others)} if others else {}), _AT: newest}
 
 
 def carried_with(
     entries: Mapping[str, str], instant: Instant, timeline: Timeline
 ) -> dict[str, str]:
-    """Return what the decision to complete a write carries."""
+    """Return the entries that the decision to complete a write carries."""
     newest = next(timeline.commits_backwards(), instant)
     return {**entries, _AT: max(instant.time, newest.time, key=padded)}
 
@@ -74,24 +74,24 @@ def carried_with(
 def entries_carried(
     storage: Storage, timeline: Timeline, carried: Mapping[str, str]
 ) -> list[Mapping[str, str]]:
-    """Return the entries that the decision log carries; none if they tell of what is gone.
+    """Return the entries that the decision log carries, or those of commits if they are outdated.
 
-    Another engine logs no decision when it takes writes back.
+    They are outdated if another engine, which logs no decisions, rolled back their newest write.
     """
     at = carried.get(_AT, "")  # earlier releases did not say
     if at and not counts(storage, timeline, at):
-        return [c.guard_entries for _, c in guarding_commits_until(storage, timeline, at)]
-    return [carried, *json.loads(carried.get(_BESIDE, "[]"))]
+        return [c.guard_entries for _, c in guard_commits_until(storage, timeline, at)]
+    return [carried, *json.loads(carried.get(_OTHERS, "[]"))]
 
 
-def naming_commits(
+def commits_naming(
     storage: Storage, timeline: Timeline, time: str, queries: Iterable[str]
-) -> dict[str, Telling]:
-    """Return the newest commit up to a time that names each of some queries, as far as one does.
+) -> dict[str, GuardCommit]:
+    """Return for each query the newest commit up to a time that has a batch of it, if any.
 
-    Reads all of the archive where none does: for what is seldom asked.
+    Reads the whole archive if a query has none, so it is for rare cases.
     """
-    wanted, found = set(queries), dict[str, Telling]()
+    wanted, found = set(queries), dict[str, GuardCommit]()
     for instant, read in _all_until(storage, timeline, time) if wanted else ():
         commit = read()
         named = wanted & commit.batches.keys()
@@ -103,7 +103,7 @@ def naming_commits(
 
 
 def _all_until(storage: Storage, timeline: Timeline, time: str) -> Iterator[_Unread]:
-    """Yield the commits up to a time, the newest first; the archive is read where it is reached."""
+    """Yield the commits up to a time, the newest first; the archive is read last, if at all."""
     active = [found for found in _active(storage, timeline) if _place(found) <= padded(time)]
     after = [found for found in active if not timeline.starts_after(found[0].time)]
     archived = (i for i in _archived(storage, timeline) if _place(i) <= padded(time))
@@ -111,9 +111,9 @@ def _all_until(storage: Storage, timeline: Timeline, time: str) -> Iterator[_Unr
     return chain(after, older)
 
 
-def _telling(commits: Iterable[_Unread]) -> list[Telling]:
-    """Take commits down to the newest of ours, and of those before it what was pending beside."""
-    found: list[Telling] = []
+def _select(commits: Iterable[_Unread]) -> list[GuardCommit]:
+    """Take commits down to the newest of ours, then those that were pending at its time."""
+    found: list[GuardCommit] = []
     wanted: set[str] | None = None
     for instant, read in commits:
         if wanted is None or instant.time in wanted:

@@ -1,7 +1,7 @@
-"""Heartbeats: how a writer shows others that its unfinished instant is not a dead one's.
+"""Heartbeats: they show that the writer of a pending instant is alive.
 
-As in Hudi, a file named after the instant is written again and again, and its age counts. Ages are
-taken by the storage's own clock, since clocks of machines differ by more than heartbeats should.
+As in Hudi, a file named after the instant is rewritten at intervals, and its age counts. Ages are
+measured by the storage's clock, as clocks of machines may differ by more than an interval.
 """
 
 from __future__ import annotations
@@ -19,33 +19,30 @@ _log = logging.getLogger("hoodie_ds")
 
 
 def storage_now_ms(storage: Storage) -> int:
-    """Return the time of a storage's clock, in milliseconds: that of a file written just now."""
+    """Return the time of a storage's clock in milliseconds, that of a file written now."""
     storage.replace(STORAGE_CLOCK, b"")
     for status in storage.list(LOCKS):
         if status.path == STORAGE_CLOCK and status.modified_ms:
             return status.modified_ms
     raise StorageError(
-        f"{storage.root}: this storage does not tell when a file was written, without which none "
-        "of several writers can tell a dead one; let a single writer work on the table"
+        f"{storage.root}: this storage does not report modification times, so several writers "
+        "cannot detect a dead one; let a single writer work on the table"
     )
 
 
 def beat(storage: Storage, time: str) -> None:
-    """Show that the writer of an instant lives."""
+    """Show that the writer of an instant is alive."""
     storage.replace(heartbeat_path(time), b"")
 
 
 def stop(storage: Storage, time: str) -> None:
-    """Take the heartbeat of an instant away: it is finished or undone.
-
-    One that cannot be deleted grows old.
-    """
+    """Delete the heartbeat of an instant that has ended; one that cannot be deleted expires."""
     with suppress(StorageError):
         storage.delete(heartbeat_path(time))
 
 
 def living(storage: Storage, timeout_ms: int) -> frozenset[str]:
-    """Return the times of the instants whose heartbeat is younger than a time-out."""
+    """Return the times of the instants whose heartbeat is younger than a timeout."""
     return frozenset(time for time, age_ms in ages_ms(storage).items() if age_ms < timeout_ms)
 
 
@@ -58,9 +55,9 @@ def ages_ms(storage: Storage) -> dict[str, int]:
 
 @contextmanager
 def beating(storage: Storage, time: str, interval_ms: int) -> Iterator[None]:
-    """Beat once, and on until the block is left, on a thread.
+    """Beat once, and then at intervals on a thread until the block is left.
 
-    A heartbeat that cannot be written is left out: what it protects fails where it does any harm.
+    A beat that fails is logged and skipped: if the instant is rolled back, its commit fails.
     """
     stopped = threading.Event()
 

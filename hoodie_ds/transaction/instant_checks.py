@@ -1,7 +1,7 @@
-"""Checks of an action whose instant ends, or whose table changes, while the action is at work.
+"""Checks whether an action's instant ended, or its table changed, while the action was at work.
 
-A write that was thought dead is rolled back by the next one. Its folders disappear while it writes
-to them, so any operation may fail; the error says that it was rolled back, not which one failed.
+A write that seemed dead is rolled back by the next one. Its folders disappear while it writes to
+them, so any operation may fail; the error then says that the write was rolled back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 
 @contextmanager
 def translate_rollback_errors(pending: PendingAction, time: str) -> Iterator[None]:
-    """Say that an instant was rolled back where that is why a storage operation failed."""
+    """Turn a storage error into that of a rolled back instant, if the instant was rolled back."""
     try:
         yield
     except StorageError as error:
@@ -42,19 +42,18 @@ def translate_rollback_errors(pending: PendingAction, time: str) -> Iterator[Non
 
 @contextmanager
 def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> Iterator[None]:
-    """Delete the data files of the block if their instant has ended when it is left.
+    """Delete the data files that the block wrote if their instant has ended since.
 
-    A process may be stopped inside a write, for as long as it takes others to complete its instant
-    or to roll it back. Both delete the markers, so nobody would find a file that comes later. No
-    commit can name such files: a task and a commit name what they have written after this only.
-    Their names are this attempt's own, so that they are nobody else's files either.
+    A process may be stopped inside a write while others complete its instant or roll it back. Both
+    delete the markers, so no process would find a later file. No commit names such files, as tasks
+    and commits report files only after this block, and no other attempt has files of these names.
 
-    Raises what says how the instant ended.
+    Raises an error that says how the instant ended.
     """
     try:
         yield
     except Exception:
-        with suppress(StorageError):  # what went wrong first is what is reported
+        with suppress(StorageError):  # the first error is reported
             if _ended(pending, time) is not None:
                 _delete(pending, files)
         raise
@@ -65,25 +64,25 @@ def no_late_files(pending: PendingAction, time: str, files: Collection[str]) -> 
 
 
 def check_table_unchanged(pending: PendingAction, instant: Instant) -> None:
-    """Refuse to commit to a table that was changed; of an upgraded one, take the files back.
+    """Refuse to commit to a table that was changed; delete the instant's files if it was upgraded.
 
-    An upgrade or a downgrade moves the timeline. What is put into the old place nobody sees, and
-    nobody undoes: neither this library nor the other engine.
+    An upgrade or a downgrade moves the timeline. No engine sees an instant of the old timeline, so
+    none would roll it back.
     """
     try:
         check_unchanged(pending.table)
     except UnsupportedTableError:
         if not pending.batches_before:
-            with suppress(StorageError):  # what counts is the refusal
+            with suppress(StorageError):  # the refusal is reported
                 _delete_instant(pending.table, instant)
         raise
 
 
 def _ended(pending: PendingAction, time: str) -> HoodieError | None:
-    """What says how the instant ended; None if it is still open.
+    """The error that says how the instant ended; None if it is still open.
 
-    To be looked at after the last file. Who rolls back deletes the inflight file first, and then
-    what markers announce; who completes puts the completed file first.
+    Call it after the last file is put. A rollback deletes the inflight file first and then the
+    announced files; a completion puts the completed file first.
     """
     storage, instant = pending.storage, pending.inflight(time)
     if owner_of(storage, instant) != pending.owner:
@@ -106,7 +105,7 @@ def _delete(pending: PendingAction, files: Collection[str]) -> None:
 
 
 def _delete_instant(table: Table, instant: Instant) -> None:
-    """Delete what an instant left, unless the upgrade has taken the instant along."""
+    """Delete the files of an instant, unless the upgrade moved the instant too."""
     storage = table.storage
     elsewhere = [layout.folder for layout in LAYOUTS.values() if layout.version != instant.layout]
     listed = chain.from_iterable(map(storage.list, elsewhere))

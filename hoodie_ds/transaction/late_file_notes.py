@@ -1,4 +1,4 @@
-"""Late files: data files that appear under an instant after it has ended, and belong to no commit.
+"""Notes of late files: data files that appear after their instant has ended, in no commit.
 
 A process may be stopped in the put of a data file until others have ended its instant and deleted
 the markers, and its storage may complete the file after the process has died. No marker names such
@@ -6,9 +6,9 @@ a file. Readers of this library do not see it: a commit names its own files, and
 rolled back does not count. Readers that list folders take it for committed once the instant is
 archived.
 
-So a process that deletes markers first notes which announced files no commit names. File names are
-unique to an attempt, so no other file ever has them. Archiving deletes the files when it archives
-the instant, and again one run later. A table whose instants all end well has no such notes.
+So a process that deletes markers first notes the announced files that no commit names. File names
+are unique to an attempt, so no other file ever has them. Archiving deletes the files when it
+archives the instant, and again one run later. A table without failures has no such notes.
 """
 
 from __future__ import annotations
@@ -29,19 +29,18 @@ from hoodie_ds.timeline.timeline import Timeline
 
 
 def note_late_files(storage: Storage, time: str, files: Collection[str]) -> None:
-    """Write down which files may come late, before their markers are deleted."""
+    """Note files that may come late; called before their markers are deleted."""
     if not files:
         return
     body = json.dumps(sorted(files)).encode()
-    with suppress(AlreadyExistsError):  # an earlier try of the same, or another process
+    with suppress(AlreadyExistsError):  # put by an earlier attempt or another process
         storage.put_if_absent(late_path(time, xxhash.xxh3_64_hexdigest(body)), body)
 
 
 def delete_late_files(table: Table, timeline: Timeline, start: str) -> None:
-    """Delete what has come late under instants that lie before a time.
+    """Delete late files of instants before a time, `start`, where the timeline is about to start.
 
-    `start` is where the timeline is about to start. A note of an instant before the current start
-    is read for the second time, and deleted after it.
+    A note of an instant before the current start is read for the second time, then deleted.
     """
     storage, view = table.storage, FileSystemView(table.storage, timeline)
     for status in storage.list(LATE):
@@ -57,7 +56,7 @@ def delete_late_files(table: Table, timeline: Timeline, start: str) -> None:
 
 
 def _noted(storage: Storage, note: str) -> list[str]:
-    """Files that a note tells of; none if another process has deleted it."""
+    """Files that a note names; none if another process has deleted it."""
     try:
         body = storage.read(note)
     except NotFoundError:

@@ -1,7 +1,7 @@
 """Locks: keep several writers of a table from completing commits at the same time.
 
-They spare writers work that would be in vain, and work together with other engines that take the
-same lock. What is right does not hang on them: see `decision_log`.
+They save writers wasted work, and exclude other engines that take the same lock. Correctness does
+not depend on them: see `decision_log`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _SHOWN: Final = 200
 
 
 class Lock(Protocol):
-    """What at most one writer holds; not to be taken twice by one."""
+    """A lock of at most one writer; not reentrant."""
 
     def try_take(self) -> bool:
-        """Take the lock, if nobody has it."""
+        """Take the lock if it is free."""
         ...
 
     def release(self) -> None:
-        """Let the lock go, if it is still this writer's."""
+        """Release the lock if this writer still holds it."""
         ...
 
     def file(self) -> FileStatus | None:
-        """Return the file by which somebody has it; None if there is none."""
+        """Return the file of the current holder; None if there is none."""
         ...
 
 
@@ -71,7 +71,7 @@ def held(
 
 
 def _holder(lock: Lock, storage: Storage, concurrency: Concurrency) -> str:
-    """Say whose a lock is, since when, and what ends it if that writer is dead."""
+    """Say who holds a lock, since when, and how to end it if that writer is dead."""
     with suppress(StorageError):
         if (file := lock.file()) is not None:
             age_s = (storage_now_ms(storage) - file.modified_ms) // 1000
@@ -93,7 +93,7 @@ def _end(concurrency: Concurrency) -> str:
 
 
 def _let_go(lock: Lock, root: str) -> None:
-    """Release a lock; what was done under it is done, so a failure is none of that."""
+    """Release a lock; a failure is only logged, as the work under it is done."""
     try:
         lock.release()
     except StorageError as error:
@@ -120,26 +120,26 @@ class InProcessLock:
         self._is_mine = False
 
     def try_take(self) -> bool:
-        """Take the lock, if nobody has it."""
+        """Take the lock if it is free."""
         self._is_mine = self._lock.acquire(blocking=False)
         return self._is_mine
 
     def release(self) -> None:
-        """Let the lock go, if it is this writer's."""
+        """Release the lock if this writer holds it."""
         if self._is_mine:
             self._lock.release()
             self._is_mine = False
 
     def file(self) -> FileStatus | None:
-        """Return None: it is in memory alone."""
+        """Return None: the lock is in memory alone."""
         return None
 
 
 class FileLock:
-    """Hudi's ``FileSystemBasedLockProvider``: the writer that made ``.hoodie/lock`` has it.
+    """Hudi's ``FileSystemBasedLockProvider``: the writer that created ``.hoodie/lock`` holds it.
 
-    Writers on the JVM take the same one. They delete it without checking its owner, and so does
-    any writer that finds it too old.
+    Writers on the JVM take the same one. They delete it without checking its owner, and any writer
+    deletes an expired one.
     """
 
     def __init__(self, storage: Storage, expire_ms: int, owner: str, clock: Clock) -> None:
@@ -150,7 +150,7 @@ class FileLock:
         self._body = json.dumps(info).encode()
 
     def try_take(self) -> bool:
-        """Take the lock, if nobody has it."""
+        """Take the lock if it is free."""
         with suppress(AlreadyExistsError):
             self._storage.put_if_absent(FILE_LOCK, self._body)
             return True
@@ -159,7 +159,7 @@ class FileLock:
         return False
 
     def release(self) -> None:
-        """Let the lock go, if it is still this writer's."""
+        """Release the lock if this writer still holds it."""
         with suppress(NotFoundError):
             if self._storage.read(FILE_LOCK) == self._body:
                 self._storage.delete(FILE_LOCK)
@@ -174,10 +174,10 @@ class FileLock:
 
 
 class LeaseLock:
-    """A lock that any storage can keep and that does not outlive its holder.
+    """A lock of leases, which works on any storage and expires if its holder dies.
 
-    Each holder takes the next lease by a put-if-absent, once the one before it is over: given back,
-    or too old. A lease's number grows, which is what the literature calls a fencing token.
+    Each holder takes the next lease by a put-if-absent, once the one before it is released or
+    expired. The growing number of a lease is what the literature calls a fencing token.
     """
 
     _OVER: Final = b"over"
@@ -189,7 +189,7 @@ class LeaseLock:
         self._number = 0
 
     def try_take(self) -> bool:
-        """Take the next lease, if the last one is over."""
+        """Take the next lease if the last one is over."""
         leases = self._leases()
         newest = max(leases, default=0)
         if newest and not self._is_over(leases[newest]):
@@ -199,13 +199,13 @@ class LeaseLock:
             self._storage.put_if_absent(numbered_path(LEASES, self._number), self._body)
         except AlreadyExistsError:
             return False
-        with suppress(StorageError):  # others will
+        with suppress(StorageError):  # the next holder deletes them
             for number in sorted(leases)[:-1]:
                 self._storage.delete(numbered_path(LEASES, number))
         return max(self._leases()) == self._number
 
     def release(self) -> None:
-        """Give the lease back, if it is still the last one."""
+        """Release the lease if it is still the last one."""
         path = numbered_path(LEASES, self._number)
         with suppress(NotFoundError):
             if self._storage.read(path) == self._body:

@@ -1,8 +1,8 @@
-"""Instants that were completed, as the decision log says, and whose completed files are gone.
+"""Lost instants: completed by the decision log, but their completed files are missing.
 
-The timeline has such an instant as pending, like that of a write that failed. Its rows would be
-hidden, and recovery would delete its files. So readers and recovery refuse, and say what to do.
-The log has the last decisions only.
+On the timeline such an instant is pending, like that of a failed write. Its rows would be hidden,
+and recovery would delete its files. So readers and recovery refuse, and the error says what to do.
+The log has only the last decisions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
 
 def lost_instants(table: Table) -> Iterator[Decision]:
-    """Yield the decisions by which instants were completed that the timeline has as pending.
+    """Yield the decisions that completed instants which are pending on the timeline.
 
-    A decision is applied before the next one is made, so of the newest alone the completed file may
+    A decision is applied before the next one is made. So only the newest one's completed file may
     not be there yet, and the next writer puts it from the manifest.
     """
     storage = table.storage
@@ -35,7 +35,7 @@ def lost_instants(table: Table) -> Iterator[Decision]:
     completing = _completions(decisions)
     if not completing:
         return
-    # A manifest is deleted after its completed file is there, so the timeline is looked at last.
+    # A manifest is deleted after its completed file is put, so the timeline is loaded last.
     last_manifest = newest_manifest(storage, decisions[-1].instant)
     waiting = None if last_manifest is None else decisions[-1]
     timeline = table.load_timeline()
@@ -44,15 +44,15 @@ def lost_instants(table: Table) -> Iterator[Decision]:
     for time, decision in completing.items():
         if decision is waiting or status_of(storage, timeline, time) is not InstantStatus.PENDING:
             continue
-        if not is_undone(storage, timeline, time):  # and begun again by somebody late
+        if not is_undone(storage, timeline, time):  # else opened again by a late task
             yield decision
 
 
 def vanished_instants(table: Table, timeline: Timeline) -> dict[str, Decision]:
-    """Return the decisions by which writes were completed of which a timeline has nothing.
+    """Return by time the decisions that completed writes which are not on a timeline at all.
 
-    By their times. Nor is there anything that says that they were taken back; but another engine
-    may have archived that. If their data files are there, they were not.
+    There is no rollback of them either, unless another engine archived it. If their data files
+    exist, they were not rolled back.
     """
     storage = table.storage
     return {
@@ -67,9 +67,9 @@ def vanished_instants(table: Table, timeline: Timeline) -> dict[str, Decision]:
 
 
 def refuse_lost(table: Table, times: Collection[str]) -> None:
-    """Refuse where one of some pending instants was completed.
+    """Refuse if the completed file of one of some pending instants is lost.
 
-    One that a writer has open, perhaps again since others have archived it, has its claim there.
+    An instant with a claim is open: a writer may have opened it again after it was archived.
     """
     closed = [time for time in times if not is_claimed(table.storage, time)]
     lost = lost_instants(table) if closed else iter(())
@@ -79,47 +79,47 @@ def refuse_lost(table: Table, times: Collection[str]) -> None:
 
 
 def lost_error(table: Table, decision: Decision) -> CorruptFileError:
-    """Return what is wrong with an instant of `lost_instants`, and what to do."""
+    """Return the error of a lost instant, with its remedy."""
     instant, path = decision.instant, instant_path(decision.completed)
     gone = (
-        f"{table.storage.root}/{path} is gone, by which {instant.action.value} {instant.time} was "
-        "completed"
+        f"{table.storage.root}/{path} is missing, although {instant.action.value} {instant.time} "
+        "was completed"
     )
     service = _service(table.storage, instant)
     if service is not None:
         again = table.command(service)
         return CorruptFileError(
-            f"{gone}; restore the file from a copy, or carry its plan out again by {again}"
+            f"{gone}; restore the file from a copy, or carry out its plan again with {again}"
         )
     return CorruptFileError(
         f"{gone}, so its rows would be left out and deleted; restore the file from a copy, or "
-        f"give its rows up by {table.command('rollback', instant.time)}"
+        f"give up its rows with {table.command('rollback', instant.time)}"
     )
 
 
 def _service(storage: Storage, pending: Instant) -> str | None:
-    """The command that carries a pending plan out; None for a write."""
+    """The command that carries out a pending plan; None for a write."""
     if pending.action is Action.COMPACTION:
         return "compact"
     return "cluster" if is_pending_clustering(storage, pending) else None
 
 
 def check_nothing_is_lost(table: Table, timeline: Timeline) -> None:
-    """Refuse to read where rows of a completed write would be left out, or be there twice.
+    """Refuse to read if rows of a completed write would be missing, or be there twice.
 
-    A compaction that is lost hides nothing: the log files that it merged are read.
+    A lost compaction hides nothing: the log files that it merged are read.
     """
     hiding = (*UNDONE_ACTIONS, Action.CLUSTERING)
     refuse_lost(table, [i.time for i in timeline.pending if i.action in hiding])
 
 
 def _completions(decisions: Iterable[Decision]) -> dict[str, Decision]:
-    """Those by which instants were completed, by their times, unless later ones say otherwise."""
-    last = {one.instant.time: one for one in decisions if _is_about_it(one)}
+    """The decisions that completed instants, by time, unless later ones say otherwise."""
+    last = {one.instant.time: one for one in decisions if _concerns_instant(one)}
     return {time: one for time, one in last.items() if one.outcome is Outcome.COMPLETE}
 
 
-def _is_about_it(decision: Decision) -> bool:
-    """Whether a decision is about the instant of its time, and not about what stands on it."""
+def _concerns_instant(decision: Decision) -> bool:
+    """Whether a decision is about the instant itself, not about its savepoint or the table."""
     of_table = decision.outcome is Outcome.CHANGE_VERSION
     return not of_table and decision.instant.action is not Action.SAVEPOINT

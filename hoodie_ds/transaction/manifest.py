@@ -1,8 +1,8 @@
 """Instants that span several micro-batches (RFC-24, step 3).
 
-Each batch leaves a manifest of all that the instant holds so far, durable before Spark moves on;
-the last one completes the instant. Until then its rows are invisible. A process that finds the
-instant pending, and is not the writer that continues it, completes it as it is.
+Each batch puts a manifest of all batches of the instant so far before Spark continues; the last
+batch completes the instant. Until then its rows are invisible. A process that finds the instant
+pending, and is not the writer that continues it, completes it as it is.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from hoodie_ds.transaction.completion import put_completed
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.ownership import owner_of, takes_several_batches
 
-Judge = Callable[[Table, Timeline, Instant], bool]
-"""Says something of a pending instant of a table, given its timeline."""
+InstantTest = Callable[[Table, Timeline, Instant], bool]
+"""A test of a pending instant of a table, given its timeline."""
 
 
 def never(table: Table, timeline: Timeline, instant: Instant) -> bool:
-    """Answer no, whatever the instant."""
+    """Return False for any instant."""
     return False
 
 
 def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | None:
-    """Return the number of micro-batches that an instant's newest whole manifest is of, and it.
+    """Return an instant's newest manifest and the number of its micro-batches; None without one.
 
-    Returns None if there is none. Raises `CorruptFileError` if the newest one is damaged and the
-    instant takes several batches.
+    Raises `CorruptFileError` if the newest one is damaged and the instant takes several batches.
     """
     listed = (manifest_number(s.path) for s in storage.list(work_folder(instant.time)))
     number = max((n for n in listed if n is not None), default=None)
@@ -53,22 +52,20 @@ def newest_manifest(storage: Storage, instant: Instant) -> tuple[int, bytes] | N
     except CorruptFileError:
         owner = owner_of(storage, instant.at(State.INFLIGHT))
         if number > 1 or (owner is not None and takes_several_batches(owner)):
-            raise  # Spark has moved past the batches in it: to go on without would lose rows
+            raise  # Spark is past the batches in it: their rows would be lost
         return None
     return number, body
 
 
 def complete_from_manifest(table: Table, completed: Instant) -> bool:
-    """Complete an instant whose manifest is there and whole; it is the completed file's bytes.
+    """Put an instant's manifest as its completed file; returns False if it has no whole manifest.
 
-    The temporary folder stays for the sweep: the markers in it tell of files of lost attempts.
-
-    Returns False if there is no such manifest.
+    The temporary folder stays for the sweep: its markers announce files of lost attempts.
     """
     found = newest_manifest(table.storage, completed)
     if found is None:
         return False
-    put_completed(table, completed, found[1])  # or another recovery has
+    put_completed(table, completed, found[1])  # unless another recovery did
     return True
 
 
@@ -77,12 +74,11 @@ def find_joinable(
     timeline: Timeline,
     action: Action,
     batches_per_commit: int,
-    superseded: Judge = never,
+    superseded: InstantTest = never,
 ) -> Instant | None:
-    """Find the pending instant that takes the next micro-batch too.
+    """Find the pending instant that the next micro-batch joins; None if it begins a new one.
 
-    Returns None if the batch begins an instant of its own. `superseded` says that the batches of an
-    instant are committed without it.
+    `superseded` says whether other instants committed the batches of an instant.
     """
     if batches_per_commit == 1:
         return None

@@ -1,4 +1,4 @@
-"""Opening the instant of an action, once, by whichever of its tasks is first."""
+"""Opening the instant of an action, once, by the first of its tasks."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim, owner_of
 from hoodie_ds.transaction.pending_action import PendingAction, write_action
 
-_BESIDE: Final = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE)
-"""What recoveries and services that saw the same timeline may have begun at the same time."""
+_CONCURRENT: Final = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE)
+"""Actions that recoveries and services with the same timeline may begin at the same time."""
 
 
 def open_instant(pending: PendingAction) -> str:
     """Put the instant of an action on the timeline, or join it where another task already has.
 
-    Names on the timeline never change once taken, so all tasks of an action, starting from the same
-    proposed time, end at the same one.
+    All tasks of an action start from the same proposed time, and a name on the timeline never
+    becomes free again. So all get the same time, which is returned.
 
-    Returns the instant's time. Raises `WriteConflictError` if the instant holds earlier
-    micro-batches and is not available any more, or the table's properties were changed.
+    Raises `WriteConflictError` if the instant holds earlier micro-batches and is not available any
+    more, or the table's properties were changed.
     """
     ensure_table(pending)
     if pending.creation_ms is None:
@@ -41,7 +41,7 @@ def open_instant(pending: PendingAction) -> str:
     time = _start_after_others(pending) if pending.is_shared else pending.proposed_time
     while True:
         if pending.is_shared:
-            beat(pending.storage, time)  # first: nobody is to take the instant for a dead writer's
+            beat(pending.storage, time)  # first, or others may roll the instant back as a dead one
         if owner_of(pending.storage, pending.inflight(time)) == pending.owner:
             return time  # another task was first
         later = _not_past(pending, time)
@@ -57,7 +57,7 @@ def _take(pending: PendingAction, time: str) -> bool:
     """Put the instant at a time, unless the time is another action's."""
     storage, inflight = pending.storage, pending.inflight(time)
     requested = inflight.at(State.REQUESTED)
-    # A claim is let go once its instant is on the timeline, so look there after it.
+    # A claim is deleted once its instant is on the timeline, so check the timeline after it.
     if not claim(storage, time, pending.owner) or _is_anothers(pending, requested):
         return False
     put_step(storage, inflight, State.REQUESTED, pending.plan)
@@ -79,24 +79,25 @@ def put_step(storage: Storage, instant: Instant, state: State, body: bytes = b""
 
 
 def _not_past(pending: PendingAction, time: str) -> str:
-    """Return a time, or a later one where it counts as that of an archived instant.
+    """Return a time, or a later one if its instant counts as archived.
 
-    A late task may bring the time of its own batch, which others completed and another engine
-    archived. Put on the timeline again, it would hide what the batch has committed.
+    Others may have completed a late task's instant, and another engine archived it. On the timeline
+    again, it would hide the rows that the batch committed.
     """
     if not pending.is_shared and _holds_last_known(pending):
         return time
     timeline = pending.table.load_timeline()
-    if timeline.commit_at(time) is not None:  # all that archiving may have left of it by now
+    if timeline.commit_at(time) is not None:  # archiving may have left only the completed file
         return _next(pending, time)
     past = timeline.starts_after(time) and not timeline.is_pending(time)
     return _later(pending, time) if past else time
 
 
 def _holds_last_known(pending: PendingAction) -> bool:
-    """Whether a commit before the batch's instant is still there, as the oldest are archived first.
+    """Whether the last commit before the batch is still active, so no later instant is archived.
 
-    Asked for by name, as the timeline grows. A savepoint says nothing: archiving passes it over.
+    Reads one file, as a listing grows with the timeline. Commits with savepoints prove nothing, as
+    archiving skips them.
     """
     timeline = pending.timeline
     kept = {savepoint.time for savepoint in timeline.savepoints}
@@ -115,19 +116,19 @@ def _later(pending: PendingAction, time: str) -> str:
     later = time if pending.timeline.first_commit else _start_after_others(pending)
     if later <= time:
         raise WriteConflictError(
-            f"{pending.storage.root}: instant {time} of this batch lies before the start of "
-            "the active timeline, so it was completed and archived, or others went on without "
+            f"{pending.storage.root}: instant {time} of this batch is earlier than the active "
+            "timeline, so it was completed and archived, or other writers continued without "
             f"it; nothing is written under it; {pending.concurrency.remedy}"
         )
     return later
 
 
 def _next(pending: PendingAction, time: str) -> str:
-    """Return the time to try after one that is taken."""
+    """Return the time to try after a taken one."""
     if pending.timeline.joined is not None:
         raise WriteConflictError(
             f"{pending.storage.root}: instant {time}, which holds earlier micro-batches of "
-            "this query, is another writer's now; run the batch again"
+            "this query, belongs to another writer now; run the batch again"
         )
     return following(time)
 
@@ -135,9 +136,9 @@ def _next(pending: PendingAction, time: str) -> str:
 def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
     """Whether another action has the time of an instant.
 
-    Beside other engines it may be any. Of writers like ours that know of no other, an old driver
-    among them, it is a rollback, the other one of the two that write, or a service that another
-    process has planned since; asked for by name, as the timeline grows.
+    With several writers it may be any action, so the timeline is listed. Otherwise an old driver or
+    another process may have begun a rollback, a write or a service: those are read by name, as a
+    listing grows with the timeline.
     """
     storage = pending.storage
     if pending.is_shared:
@@ -145,7 +146,7 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
     usual = write_action(pending.table.properties)
     write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
     planned = LAYOUTS[instant.layout].clustering
-    others = dict.fromkeys((write, *_BESIDE, planned))
+    others = dict.fromkeys((write, *_CONCURRENT, planned))
     for other in (action for action in others if action is not pending.action):
         with suppress(NotFoundError):
             storage.read(instant_path(replace(instant, action=other)))
@@ -154,20 +155,20 @@ def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
 
 
 def owner_to_join(storage: Storage, joined: Instant) -> str:
-    """Return the owner entry of an instant that earlier micro-batches have opened."""
+    """Return the owner entry of an instant that earlier micro-batches opened."""
     owner = owner_of(storage, joined.at(State.INFLIGHT))
     if owner is None:
         raise WriteConflictError(
-            f"{storage.root}: another writer finished or undid instant {joined.time} while this "
-            "batch began; run the batch again"
+            f"{storage.root}: another writer completed or rolled back instant {joined.time} while "
+            "this batch began; run the batch again"
         )
     return owner
 
 
 def _start_after_others(pending: PendingAction) -> str:
-    """Choose a time later than what other writers opened since the batch began.
+    """Choose a time later than the instants that other writers opened since the batch began.
 
-    All tasks have to choose the same: the first one to come writes its choice down for the rest.
+    All tasks must choose the same: the first one stores its choice for the others.
     """
     storage, proposed = pending.storage, pending.proposed_time
     timeline = pending.table.load_timeline()
@@ -189,7 +190,7 @@ def _start_after_others(pending: PendingAction) -> str:
 def ensure_table(pending: PendingAction, create_schema: str | None = None) -> None:
     """Create the table of an action that found none.
 
-    `create_schema` is the Avro schema that the table records if no commit of the action will.
+    `create_schema` is the Avro schema that the properties record if the action commits no rows.
     Raises `WriteConflictError` if another writer created another table at the same time.
     """
     if pending.creation_ms is None:

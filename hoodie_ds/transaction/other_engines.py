@@ -1,7 +1,7 @@
-"""What may not be done beside another engine's writers: drop the metadata table, or lock alone.
+"""Checks for writers of other engines: before the metadata table is dropped, and of the lock.
 
-A writer that is at work has read that there is a metadata table, and goes on to fill it, or builds
-it again, without the commits that are made here meanwhile. Its queries trust it, and miss rows.
+A running writer of another engine has read that there is a metadata table, and continues to update
+it, or rebuilds it, without the commits of this library. Its queries then miss rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger("hoodie_ds")
 _WAITING: Final = frozenset(
     {Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING}
 )
-"""Actions that are planned first; nobody is at work on a plan."""
+"""Actions that are planned first; no writer is at work while they are only requested."""
 
 
 def switch_metadata_table_off(
@@ -41,11 +41,11 @@ def switch_metadata_table_off(
 ) -> Table:
     """Drop a table's metadata table, unless another engine's writer is at work.
 
-    `ends` says of a pending instant that the caller ends it, and that its writer is dead. Raises
-    `WriteConflictError` if a writer is at work, or has left an instant without a heartbeat.
+    `ends` says whether the caller ends a pending instant, whose writer is dead. Raises
+    `WriteConflictError` if a writer is at work, or left an instant without a heartbeat.
     """
     root, partitions = table.storage.root, ", ".join(table.properties.metadata_partitions)
-    # Before the timeline: a writer's instant is there once its heart beats.
+    # Before the timeline, as a writer begins its heartbeat before its instant.
     ages = ages_ms(table.storage)
     alive = {time for time, age_ms in ages.items() if age_ms < heartbeat_timeout_ms}
     timeline = table.load_timeline()
@@ -53,21 +53,21 @@ def switch_metadata_table_off(
         if not ends(instant) and (instant.time in alive or instant.time not in ages):
             dead = table.command("rollback", instant.time)
             raise WriteConflictError(
-                f"{root}: {instant} is another engine's and pending, so that its writer may be at "
-                f"work with the metadata table ({partitions}), which cannot be dropped under it: "
-                "its queries would miss what is written here. Run this again once that engine has "
-                f"ended it; if its writer is dead, {dead} takes it off"
+                f"{root}: {instant} of another engine is pending, so its writer may be using the "
+                f"metadata table ({partitions}), which cannot be dropped now: its queries would "
+                "miss rows that are written here. Run this again once that engine has completed "
+                f"it; if its writer is dead, {dead} rolls it back"
             )
     for time in sorted(alive):
         if not _is_known(table, timeline, time):
             raise WriteConflictError(
-                f"{root}: another engine's writer begins on instant {time}, and may be at work "
-                f"with the metadata table ({partitions}), which cannot be dropped under it; run "
-                "this again once it has ended"
+                f"{root}: another engine's writer is beginning instant {time}, and may be using "
+                f"the metadata table ({partitions}), which cannot be dropped now; run this again "
+                "once it has ended"
             )
     _log.warning(
-        "%s: the metadata table (%s) is dropped, as %s = false says; Hudi lists folders from now "
-        "on and skips no files, until a job there builds it again from all files",
+        "%s: the metadata table (%s) is dropped because of %s = false; from now on Hudi lists "
+        "folders and skips no files, until one of its jobs rebuilds it from all files",
         root,
         partitions,
         FileOptions.metadata_enable.key,
@@ -76,10 +76,7 @@ def switch_metadata_table_off(
 
 
 def check_lock_is_shared(table: Table, timeline: Timeline, concurrency: Concurrency) -> None:
-    """Refuse a lock that other engines do not take, where one of them has written last, or writes.
-
-    Raises `OptionError`.
-    """
+    """Refuse a lock that other engines do not take, if one of them wrote last, or is writing."""
     if has_own_lock(concurrency):
         newest = next(timeline.commits_backwards(), None)
         found = [newest] if newest and not read_commit(table.storage, newest).is_ours else []
@@ -88,7 +85,7 @@ def check_lock_is_shared(table: Table, timeline: Timeline, concurrency: Concurre
 
 
 def has_own_lock(concurrency: Concurrency) -> bool:
-    """Whether there are several writers, and a lock that no other engine takes."""
+    """Whether there are several writers with a lock that no other engine takes."""
     return concurrency.is_shared and concurrency.lock_provider is not LockProvider.FILE_SYSTEM
 
 
@@ -97,14 +94,14 @@ def unshared_lock(instant: Instant, concurrency: Concurrency) -> OptionError:
     return OptionError(
         Concurrency.lock_provider.key,
         concurrency.lock_provider.value,
-        f"{instant} is another engine's, whose writers take another lock, also where theirs has "
-        f"this name; let every writer, here and there, set {LockProvider.FILE_SYSTEM.value}. On an "
-        "object store that locks nothing in Hudi: let one engine write at a time there",
+        f"{instant} is another engine's, whose writers take another lock, even if its provider has "
+        f"this name; let every writer of both set {LockProvider.FILE_SYSTEM.value}. On an object "
+        "store that locks nothing in Hudi: let one engine write at a time there",
     )
 
 
 def _of_others(table: Table, timeline: Timeline) -> list[Instant]:
-    """Pending instants that writers of other engines may be at work on."""
+    """Pending instants whose writers, of other engines, may be at work."""
     actions = WRITE_ACTIONS | {Action.INDEXING}
     begun = [i for i in timeline.pending if i.action in actions and not _waits(table, i)]
     return [i for i in begun if not (is_claimed(table.storage, i.time) or is_ours(table, i))]
@@ -117,5 +114,5 @@ def _waits(table: Table, instant: Instant) -> bool:
 
 
 def _is_known(table: Table, timeline: Timeline, time: str) -> bool:
-    """Whether a heartbeat is that of an instant that is ours, or on the timeline."""
+    """Whether the instant of a heartbeat is ours or on the timeline."""
     return bool(timeline.at(time)) or is_claimed(table.storage, time)

@@ -1,4 +1,4 @@
-"""Who owns an instant: how one action takes an instant time, and how its writer is known later."""
+"""Ownership of instants: claims of instant times, and the owner entry of inflight files."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _SPANS: Final = "spans"
 
 
 def owner_of(storage: Storage, inflight: Instant) -> str | None:
-    """Return who opened an instant; None if it is gone or another engine's."""
+    """Return the owner entry of an instant; None if it is gone or another engine's."""
     path = instant_path(inflight)
     try:
         data = storage.read(path)
     except NotFoundError:
         return None
-    # That of a clustering is empty.
+    # The inflight file of a clustering is empty.
     return CommitMetadata.from_bytes(data, path).extra.get(OWNER_KEY) if data else None
 
 
-def owner_text(query_id: str, attempt: str, shared: bool = False, spans: bool = False) -> str:
+def owner_entry(query_id: str, attempt: str, shared: bool = False, spans: bool = False) -> str:
     """Return the owner entry of a batch: its query and the attempt to write it.
 
-    With `shared` there are several writers, so that a whole manifest is not enough to commit; with
-    `spans` the instant takes several micro-batches, so that none of its manifests may be lost.
+    With `shared` there are several writers, so a manifest alone is not enough to commit; with
+    `spans` the instant takes several micro-batches, so none of its manifests may be lost.
     """
     marks = {name: True for name, is_so in ((_SHARED, shared), (_SPANS, spans)) if is_so}
     return json.dumps({"query": query_id, "attempt": attempt, **marks}, sort_keys=True)
 
 
 def is_of_several(owner: str) -> bool:
-    """Whether an owner entry is that of one of several writers; see `owner_text`."""
+    """Whether an owner entry has the mark `shared`; see `owner_entry`."""
     return _is_marked(owner, _SHARED)
 
 
 def takes_several_batches(owner: str) -> bool:
-    """Whether an owner entry is that of an instant of several micro-batches; see `owner_text`."""
+    """Whether an owner entry has the mark `spans`; see `owner_entry`."""
     return _is_marked(owner, _SPANS)
 
 
@@ -56,7 +56,7 @@ def _is_marked(owner: str, mark: str) -> bool:
 
 
 def is_claimed(storage: Storage, time: str) -> bool:
-    """Whether a process of this library has taken an instant time and not let it go."""
+    """Whether a process of this library holds the claim of an instant time."""
     with suppress(NotFoundError):
         storage.read(claim_path(time))
         return True
@@ -64,11 +64,9 @@ def is_claimed(storage: Storage, time: str) -> bool:
 
 
 def claim(storage: Storage, time: str, owner: str) -> bool:
-    """Take an instant time, or find that the same owner has it.
+    """Claim an instant time for an owner; returns False if another owner has it.
 
     The names on the timeline alone would let two actions share a time (promise P5).
-
-    Returns False if another owner has it.
     """
     path = claim_path(time)
     with suppress(AlreadyExistsError):

@@ -1,6 +1,6 @@
-"""An action on its way to the timeline: what opening, deciding, completing and undoing it need.
+"""A pending action: what it takes to open, decide, complete and roll back its instant.
 
-Writes of the sink are such actions, and table services may be: nothing here knows of rows.
+Writes and table services are such actions; nothing here depends on rows.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class PendingAction:
     """One action of one process, or of several that work on it together."""
 
     table: Table
-    timeline: Timeline  # an instant that the action joins counts as committed there
+    timeline: Timeline  # a joined instant counts as committed in it
     action: Action
     operation_type: str  # as the inflight file names it, such as ``UPSERT``
-    proposed_time: str  # opened if it is still free
+    proposed_time: str  # taken if it is still free
     attempt: str  # a string that no other attempt has
-    owner: str  # from `owner_text`
+    owner: str  # from `owner_entry`
     concurrency: Concurrency
     plan: bytes = b""  # content of the requested file
     creation_ms: int | None = None  # when the action creates its table; None if there is one
@@ -39,7 +39,7 @@ class PendingAction:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other writers may be at work on the table at the same time."""
+        """Whether other writers may write to the table at the same time."""
         return self.concurrency.is_shared
 
     @property
@@ -49,11 +49,11 @@ class PendingAction:
         return joined.num_batches if joined else 0
 
     def inflight(self, time: str) -> Instant:
-        """Return the action's instant at a time, as it stands on the timeline while it is open."""
+        """Return the action's inflight instant at a time."""
         return self.table.instant(time, self.action, State.INFLIGHT)
 
     def undone(self, time: str) -> TimelineError:
-        """Return the error of an action whose instant another writer has rolled back."""
+        """Return the error of an action whose instant another writer rolled back."""
         remedy = self.concurrency.remedy
         return TimelineError(
             f"{self.storage.root}: instant {time} was rolled back by another writer while its "

@@ -27,15 +27,15 @@ from hoodie_ds.timeline.rollbacks import is_dead_compaction, is_undone, refuse_r
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
-from hoodie_ds.transaction.manifest import Judge, never
+from hoodie_ds.transaction.manifest import InstantTest, never
 from hoodie_ds.transaction.ownership import is_of_several, owner_of
 from hoodie_ds.transaction.resolution import apply_pending, resolve_instant
 from hoodie_ds.transaction.restore import finish_own_restores
 from hoodie_ds.transaction.rollback import (
     UNDONE_ACTIONS,
+    delete_reopened,
     drop_resurrected,
     finish_rollback,
-    forget,
 )
 from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over
@@ -70,7 +70,7 @@ def recover(
     joined: Instant | None = None,
     heartbeat_timeout_ms: int = 600_000,
     looked: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
-    superseded: Judge = never,
+    superseded: InstantTest = never,
 ) -> Timeline:
     """Finish or undo every write that did not complete.
 
@@ -115,7 +115,7 @@ def drop_dead_plans(table: Table, timeline: Timeline) -> bool:
     planned = (instant for instant in timeline.pending if instant.action in _PLANNED)
     dead = [instant for instant in planned if _is_dead(table, timeline, instant)]
     for instant in dead:
-        forget(table, instant)
+        delete_reopened(table, instant)
     return bool(dead)
 
 
@@ -156,7 +156,7 @@ def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> Non
             )
 
 
-def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: Judge) -> None:
+def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: InstantTest) -> None:
     """Complete an instant of ours whose manifest is there and whole; roll any other back.
 
     Not that of one of several writers, about whose conflicts a manifest says nothing.

@@ -33,9 +33,14 @@ from hoodie_ds.transaction.decision_log import (
 )
 from hoodie_ds.transaction.guard_commits import carried_with
 from hoodie_ds.transaction.lost_instants import refuse_lost
-from hoodie_ds.transaction.manifest import Judge, complete_from_manifest, never, newest_manifest
+from hoodie_ds.transaction.manifest import (
+    InstantTest,
+    complete_from_manifest,
+    never,
+    newest_manifest,
+)
 from hoodie_ds.transaction.open_instant import put_step
-from hoodie_ds.transaction.rollback import finish_rollback, roll_back, take_back
+from hoodie_ds.transaction.rollback import finish_rollback, roll_back, undo_by_hand
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -86,7 +91,7 @@ def _is_applied(timeline: Timeline, newest: Decision) -> bool:
         return newest.outcome is Outcome.SCHEDULE and not _is_due(timeline, newest)
     if newest.outcome is Outcome.SCHEDULE:
         return bool(timeline.at(time))
-    if newest.outcome is Outcome.TAKE_BACK:
+    if newest.outcome is Outcome.UNDO:
         return False  # a timeline of the time before the instant looks the same
     return timeline.commit_at(time) is not None
 
@@ -103,7 +108,7 @@ def _is_due(timeline: Timeline, newest: Decision) -> bool:
             return False
         case Outcome.SCHEDULE:
             return not timeline.at(newest.instant.time)
-        case Outcome.TAKE_BACK:
+        case Outcome.UNDO:
             begun = any(i.action is Action.ROLLBACK for i in timeline.pending)
             return begun or bool(timeline.at(newest.instant.time))
         case _:
@@ -111,7 +116,7 @@ def _is_due(timeline: Timeline, newest: Decision) -> bool:
 
 
 def resolve_instant(
-    table: Table, instant: Instant, clock: Clock, *, may_complete: Judge = never
+    table: Table, instant: Instant, clock: Clock, *, may_complete: InstantTest = never
 ) -> None:
     """Decide about a dead writer's instant, unless others did meanwhile, and apply that.
 
@@ -148,8 +153,8 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
         # or the completed file is lost, and who would undo the instant refuses.
         if complete_from_manifest(table, newest.completed):
             _log.info("%s: %s by a recovery", table.storage.root, newest.completed)
-    elif newest.outcome is Outcome.TAKE_BACK:
-        take_back(table, newest.instant, newest.plan, clock)
+    elif newest.outcome is Outcome.UNDO:
+        undo_by_hand(table, newest.instant, newest.plan, clock)
     else:
         _undo(table, newest.instant, clock)
     heartbeat.stop(table.storage, time)
@@ -185,9 +190,9 @@ def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
         return newest
     number, body = found
     commit = CommitMetadata.from_bytes(body, manifest_path(newest.instant.time, number))
-    looked_after = commit.extra.get(DECISION_KEY)
-    if looked_after is not None and (
-        looked_after != str(newest.number - 1) or _foreign_later(table, timeline, newest.instant)
+    checked_after = commit.extra.get(DECISION_KEY)
+    if checked_after is not None and (
+        checked_after != str(newest.number - 1) or _foreign_later(table, timeline, newest.instant)
     ):
         return newest
     carried = carried_with(commit.entries_of_all, newest.instant, timeline)

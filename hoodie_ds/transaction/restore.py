@@ -33,7 +33,7 @@ from hoodie_ds.transaction.failed_write import (
     is_ours,
 )
 from hoodie_ds.transaction.open_instant import put_step
-from hoodie_ds.transaction.rollback import leave_timeline, take_away
+from hoodie_ds.transaction.rollback import delete_written, remove_from_timeline
 from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
@@ -60,7 +60,7 @@ def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
     put_step(storage, restore, State.INFLIGHT)
     storage.delete(PINNED_TIMELINES)
     done = {
-        table.instant(time, Action(action), State.COMPLETED): _take_off(table, restore, time)
+        table.instant(time, Action(action), State.COMPLETED): _undo_write(table, restore, time)
         for time, action in request.instants
     }
     _delete_late_files(table, request)
@@ -81,7 +81,7 @@ def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
     return bool(own)
 
 
-def _take_off(table: Table, restore: Instant, time: str) -> dict[str, PartitionRollback]:
+def _undo_write(table: Table, restore: Instant, time: str) -> dict[str, PartitionRollback]:
     """Take one write off the table; returns what went with it."""
     storage = table.storage
     kept = f"{work_folder(restore.time)}/{time}.plan"
@@ -98,8 +98,8 @@ def _take_off(table: Table, restore: Instant, time: str) -> dict[str, PartitionR
     ours = is_ours(table, known)
     completed = timeline.commit_at(time) or known.at(State.COMPLETED)
     storage.delete(instant_path(completed))
-    done = take_away(table, restore.time, known, found)
-    leave_timeline(table, completed, ours)
+    done = delete_written(table, restore.time, known, found)
+    remove_from_timeline(table, completed, ours)
     return done
 
 

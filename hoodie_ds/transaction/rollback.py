@@ -39,7 +39,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.completion import complete
 from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.failed_write import (
-    delete_left,
+    delete_leftovers,
     files_of,
     is_ours,
     marked_files,
@@ -74,7 +74,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     if not timeline.is_pending(instant.time):
         return
     if is_ours(table, instant) and was_committed(table, timeline, instant.time):
-        forget(table, instant)
+        delete_reopened(table, instant)
         return
     found = files_of(table, timeline, instant)
     body = plan_to_bytes(table.storage.root, instant, found)
@@ -86,7 +86,7 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     _execute(table, rollback, instant, found, clock)
 
 
-def take_back(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None:
+def undo_by_hand(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None:
     """Undo a completed write or a planned compaction, as was decided by hand; any process may.
 
     Does nothing if it is gone by the time this looks.
@@ -124,17 +124,17 @@ def drop_resurrected(table: Table, timeline: Timeline) -> bool:
     return bool(found)
 
 
-def forget(table: Table, instant: Instant) -> None:
+def delete_reopened(table: Table, instant: Instant) -> None:
     """Take an instant that has ended and was opened again, by somebody late, off the timeline.
 
     A rollback of it on the timeline would say that what it has committed does not count.
     """
     storage = table.storage
     _log.info("%s: %s has ended before, and is off the timeline again", storage.root, instant)
-    delete_left(storage, instant.time, marked_files(table, instant.time))
+    delete_leftovers(storage, instant.time, marked_files(table, instant.time))
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
-    delete_left(storage, instant.time, marked_files(table, instant.time))
+    delete_leftovers(storage, instant.time, marked_files(table, instant.time))
     delete_temporary(storage, instant.time)
 
 
@@ -170,9 +170,7 @@ def _as_completed(timeline: Timeline, instant: Instant) -> Instant:
 def _was_decided(table: Table, time: str) -> bool:
     """Whether an instant is to be undone by hand: then a rollback of it goes by its plan."""
     newest = newest_decision(table.storage)
-    return (
-        newest is not None and newest.outcome is Outcome.TAKE_BACK and newest.instant.time == time
-    )
+    return newest is not None and newest.outcome is Outcome.UNDO and newest.instant.time == time
 
 
 def _gone(table: Table, time: str) -> Instant:
@@ -206,11 +204,11 @@ def _execute(
     if instant.state is State.COMPLETED:
         storage.delete(instant_path(instant))  # readers see it no more, then its files go
         storage.delete(PINNED_TIMELINES)
-    done = take_away(table, rollback.time, instant, found)
+    done = delete_written(table, rollback.time, instant, found)
     taken_ms = max(0, clock.now_ms() - started_ms)
     body = metadata_to_bytes(storage.root, rollback.time, instant, done, taken_ms)
     complete(table, rollback, body, clock)
-    leave_timeline(table, instant, ours)
+    remove_from_timeline(table, instant, ours)
     delete_temporary(storage, rollback.time)
     deleted = sum(len(files.deleted) for files in done.values())
     hidden = sum(len(files.mixed_logs or ()) for files in done.values())
@@ -220,7 +218,7 @@ def _execute(
     )  # fmt: skip
 
 
-def take_away(
+def delete_written(
     table: Table, time: str, instant: Instant, found: Mapping[str, PartitionRollback]
 ) -> dict[str, PartitionRollback]:
     """Delete the files of a write, and hide its blocks in those that are not its alone.
@@ -236,7 +234,7 @@ def take_away(
     return done
 
 
-def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
+def remove_from_timeline(table: Table, instant: Instant, ours: bool) -> None:
     """Take the requested and inflight files of an undone write away, and what late tasks left."""
     storage = table.storage
     if instant.action in REPLACING:
@@ -249,7 +247,7 @@ def leave_timeline(table: Table, instant: Instant, ours: bool) -> None:
             storage.delete(instant_path(replace(instant, action=action).at(step)))
     # Its tasks may have written on while it was undone; after their markers nothing tells of that.
     if ours:
-        delete_left(storage, instant.time, marked_files(table, instant.time))
+        delete_leftovers(storage, instant.time, marked_files(table, instant.time))
     delete_temporary(storage, instant.time)
     if instant.state is State.COMPLETED:
         storage.delete(instant_path(instant))  # its writer may have put it again meanwhile

@@ -15,7 +15,7 @@ from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import claim_path, work_folder
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.failed_write import announced, delete_left
+from hoodie_ds.transaction.failed_write import announced, delete_leftovers
 from hoodie_ds.transaction.temporary_files import delete_temporary, temporary_files
 
 
@@ -42,7 +42,7 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
             continue
         marked = {} if time in undone else announced(time, paths)
         late = {p: m for p, m in marked.items() if not (is_commit and view.names(time, p))}
-        delete_left(table.storage, time, late, is_complete=is_commit)
+        delete_leftovers(table.storage, time, late, is_complete=is_commit)
         if paths >= temporary_files(table.storage, time):
             delete_temporary(table.storage, time)
 

@@ -16,14 +16,14 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY, INPUTS_KEY, CommitMetadata
 from hoodie_ds.timeline.paths import put_aside_path
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.guard_commits import Telling, naming_commits
+from hoodie_ds.transaction.guard_commits import GuardCommit, commits_naming
 
 
 def date_entries(
     storage: Storage,
     timeline: Timeline,
     time: str,
-    lost: Iterable[Telling],
+    lost: Iterable[GuardCommit],
     kept: Iterable[CommitMetadata],
 ) -> None:
     """Let what was put aside of batches go with them."""
@@ -41,7 +41,7 @@ def date_entries(
             _put(storage, put_aside_path(query, number, gone), storage.read(undated))
             dated.add(query)
     unnamed = dated - {query for query, _ in staying}
-    older = naming_commits(storage, timeline, time, unnamed) if time else {}
+    older = commits_naming(storage, timeline, time, unnamed) if time else {}
     for query, (instant, commit) in older.items():
         number = max(commit.batches[query])
         digests = json.loads(commit.guard_entries[INPUTS_KEY])[query]

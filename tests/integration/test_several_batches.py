@@ -310,7 +310,7 @@ def test_an_instant_that_goes_while_a_batch_begins_is_named(tmp_path: Path) -> N
                 archive(tmp_path, keep=1)
 
     storage = FaultyStorage(open_storage(str(tmp_path)), before_each=others)
-    with pytest.raises(WriteConflictError, match="finished or undid instant"):
+    with pytest.raises(WriteConflictError, match="completed or rolled back instant"):
         writer(str(tmp_path), opts, storage).begin(trips().schema)
     for number in (1, 2, 3):
         stream(writer(str(tmp_path), opts), number, trips(("c", "x", number, 1.0)))

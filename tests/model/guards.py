@@ -11,7 +11,7 @@ aside. Whoever looks has to find of each writer the last batch that is in the ta
 | archive | `archive` |
 | restore | `restore_by_hand`, `carried_without` |
 | restore of another engine | none: no decision is logged |
-| look | `ReplayGuard.load`, `guarding_commits`, `entries_carried`, `recall` |
+| look | `ReplayGuard.load`, `guard_commits`, `entries_carried`, `recall` |
 """
 
 from __future__ import annotations

@@ -1070,7 +1070,7 @@ REPLAYS = [
     ),
     Mutant(
         "an old write with a savepoint tells of those that were archived after it",
-        always("tells_all", True),
+        always("covers_all", True),
         "tests/unit/transaction/test_guard_commits.py::test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_around_it",
         "P2: archived batches are written again",
     ),
@@ -1694,7 +1694,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a task takes the time of a rollback",
-        within("open_instant._is_anothers", _BESIDE=()),
+        within("open_instant._is_anothers", _CONCURRENT=()),
         f"{LATE}::test_a_task_took_the_time_of_a_rollback",
         "P5: two actions share a time",
     ),
@@ -2056,7 +2056,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "roll-back throws the markers of late files away",
-        within("leave_timeline", delete_left=nothing),
+        within("remove_from_timeline", delete_leftovers=nothing),
         "tests/faults/regressions/test_regressions.py::test_two_processes_may_meet",
         "P11: a file that no rollback finds",
     ),
@@ -2690,7 +2690,9 @@ ARCHIVES = [
         "what may come after a commit is not noted",
         within(
             "exclusive_commit.finish",
-            delete_left=lambda storage, time, lost, **_: [storage.delete(path) for path in lost],
+            delete_leftovers=lambda storage, time, lost, **_: [
+                storage.delete(path) for path in lost
+            ],
         ),
         f"{_LATE_FILES}::test_what_comes_after_its_instant_was_completed_goes_too",
         "P1: rows of a lost attempt count once the commit is archived",
@@ -3241,7 +3243,7 @@ BUCKET_RESCALES = [
     ),
     Mutant(
         "the number of buckets outlives the rollback of its instant",
-        within("leave_timeline", drop_rescaled=nothing),
+        within("remove_from_timeline", drop_rescaled=nothing),
         f"{_RESCALE}::test_what_a_stopped_process_puts_late_does_not_count",
         "other engines hash into buckets that the table never had",
     ),

@@ -63,7 +63,7 @@ from hoodie_ds.transaction.exclusive_commit import (
     delete_own_lost,
     excluding,
     heartbeating,
-    sum_up,
+    store_summaries,
 )
 from hoodie_ds.transaction.instant_checks import check_table_unchanged, translate_rollback_errors
 from hoodie_ds.transaction.resolution import resolve_instant
@@ -193,7 +193,7 @@ def _try_to_commit(
         return instant if exclusion.append(Outcome.KEEP_OPEN, instant) else None
     completed = exclusion.complete(instant, body, record.entries_of_all)
     if completed is not None:
-        sum_up(pending.storage, timeline.with_joined(completed))
+        store_summaries(pending.storage, timeline.with_joined(completed))
     return completed
 
 
@@ -211,7 +211,7 @@ def _checked_record(
     instant: Instant,
     statuses: Sequence[WriteStatus],
     timeline: Timeline,
-    looked_after: int,
+    checked_after: int,
 ) -> CommitMetadata:
     """Check for conflicts, and return the content of the commit."""
     batch = messages[0].batch
@@ -244,7 +244,7 @@ def _checked_record(
     if (
         batch.options.batches_per_commit == 1
     ):  # else any process that finds the manifest completes it
-        record = record.with_extra({DECISION_KEY: str(looked_after)})
+        record = record.with_extra({DECISION_KEY: str(checked_after)})
     return record
 
 

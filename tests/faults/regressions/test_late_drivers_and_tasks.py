@@ -28,7 +28,7 @@ from hoodie_ds.testing import (
 )
 from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.transaction.ownership import owner_text
+from hoodie_ds.transaction.ownership import owner_entry
 from hoodie_ds.transaction.recovery import recover
 from tests.faults.foreign import archive
 from tests.faults.scenarios import BLOOM
@@ -187,9 +187,9 @@ def test_a_batch_joined_an_instant_that_had_become_anothers() -> None:
         drivers.write(0, rows(0))
         batch = drivers.driver().begin(rows(1).schema, "q")
         (inflight,) = [path for path in drivers.storage.files if path.endswith(".inflight")]
-        owner = {OWNER_KEY: owner_text("another", "attempt")}
+        owner = {OWNER_KEY: owner_entry("another", "attempt")}
         drivers.storage.replace(inflight, CommitMetadata((), "UPSERT", owner).to_bytes(1))
-        with pytest.raises(WriteConflictError, match="is another writer's now"):
+        with pytest.raises(WriteConflictError, match="belongs to another writer now"):
             drivers.task(batch, 1, rows(1))
 
 

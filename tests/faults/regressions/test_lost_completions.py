@@ -113,7 +113,7 @@ def test_rows_of_a_lost_completion_were_left_out_and_deleted(
 ) -> None:
     storage, table, time, (path, body) = _lost(version, kind, NUMBERS[which])
     before = storage.files
-    remedy = rf"{path} is gone.*restore the file from a copy.*`hoodie-py rollback .*{time}`"
+    remedy = rf"{path} is missing.*restore the file from a copy.*`hoodie-py rollback .*{time}`"
     with pytest.raises(CorruptFileError, match=remedy):
         table.read()
     with pytest.raises(CorruptFileError, match=remedy):
@@ -184,7 +184,7 @@ def test_rows_over_a_lost_clustering_were_there_twice(version: str, kind: str) -
     storage.delete(path)
 
     fresh = HoodieTable("/t", options, storage=storage.copy(), clock=SimClock(), ids=SimIds("new"))
-    remedy = rf"{path} is gone.*restore the file from a copy.*`hoodie-py cluster "
+    remedy = rf"{path} is missing.*restore the file from a copy.*`hoodie-py cluster "
     with pytest.raises(CorruptFileError, match=remedy):
         fresh.read()
     assert (Kind.DAMAGED_INSTANT, path) in [
@@ -212,7 +212,7 @@ def test_a_lost_compaction_hides_no_row(version: str) -> None:
     assert found(fresh) == rows
     (damage,) = fresh.inspect.verify().damage
     assert damage.where == path
-    assert "or carry its plan out again by `hoodie-py compact " in damage.remedy
+    assert "or carry out its plan again with `hoodie-py compact " in damage.remedy
     assert fresh.compact()
     assert found(fresh) == rows
     assert fresh.inspect.verify()

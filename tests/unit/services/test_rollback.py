@@ -18,7 +18,7 @@ from hoodie_ds.timeline.paths import HEARTBEATS, PINNED_TIMELINES, TEMP, instant
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.exclusive_commit import finish
 from hoodie_ds.transaction.failed_write import files_of_completed
-from hoodie_ds.transaction.rollback import drop_resurrected, take_away, take_back
+from hoodie_ds.transaction.rollback import delete_written, drop_resurrected, undo_by_hand
 from tests.faults.writers import MODE, SEVERAL, Place
 from tests.integration.test_numbered_writes import numbered
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
@@ -352,7 +352,7 @@ def test_applying_a_decision_that_is_carried_out_does_nothing() -> None:
     newest = load_timeline(place.storage, 1).commits[-1]
     place.table.rollback()
     before = place.storage.files
-    take_back(open_table(place.storage), newest, b"", place.clock)
+    undo_by_hand(open_table(place.storage), newest, b"", place.clock)
     assert place.storage.files == before
 
 
@@ -451,7 +451,7 @@ def test_a_command_is_left_out_where_its_slice_is_gone() -> None:
     found = files_of_completed(open_table(place.storage), newest)
     for path in _data(place.storage):
         place.storage.delete(path)
-    done = take_away(open_table(place.storage), "20300101000000000", newest, found)
+    done = delete_written(open_table(place.storage), "20300101000000000", newest, found)
     assert [part.command_logs for part in done.values()] == [{}]
     assert _data(place.storage) == set()
 

@@ -20,8 +20,8 @@ from hoodie_ds.transaction.guard_commits import (
     carried_entries,
     carried_with,
     entries_carried,
-    guarding_commits,
-    guarding_commits_until,
+    guard_commits,
+    guard_commits_until,
 )
 
 DAYS = [f"202501{day:02}000000000" for day in range(1, 8)]
@@ -88,10 +88,10 @@ def test_the_archive_is_read_down_to_what_was_pending_beside_the_newest_of_ours(
     put(storage, DAYS[5], CommitMetadata(), layout)
     put(storage, DAYS[6], ours("gone", 7), layout)
     timeline = active(storage, layout)
-    found = guarding_commits_until(storage, timeline, DAYS[5])
+    found = guard_commits_until(storage, timeline, DAYS[5])
     assert [i.time for i, _ in found] == [DAYS[5], DAYS[4], DAYS[3], DAYS[1]]
     carried = carried_entries((commit for _, commit in found), DAYS[5])
-    decision = Decision(1, Outcome.TAKE_BACK, completed(DAYS[6], layout), "by", carried)
+    decision = Decision(1, Outcome.UNDO, completed(DAYS[6], layout), "by", carried)
     assert append_decision(storage, decision)
     storage.delete(instant_path(completed(DAYS[6], layout)))
     guard = ReplayGuard.load(storage, active(storage, layout))
@@ -106,8 +106,8 @@ def test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_
     archive(storage, {DAYS[1]: ours("q", 2)}, layout)
     put(storage, DAYS[3], CommitMetadata(), layout)
     timeline = active(storage, layout)
-    assert [i.time for i, _ in guarding_commits(storage, timeline)] == [DAYS[3], DAYS[0]]
-    found = guarding_commits_until(storage, timeline, DAYS[3])
+    assert [i.time for i, _ in guard_commits(storage, timeline)] == [DAYS[3], DAYS[0]]
+    found = guard_commits_until(storage, timeline, DAYS[3])
     assert [i.time for i, _ in found] == [DAYS[3], DAYS[1]]
     carried = carried_entries((commit for _, commit in found), DAYS[3])
     assert append_decision(
@@ -121,7 +121,7 @@ def test_what_was_pending_beside_the_newest_of_ours_may_be_archived(
 ) -> None:
     archive(storage, {DAYS[0]: ours("a", 5)}, layout)
     put(storage, DAYS[1], ours("b", 6, DAYS[0]), layout)
-    found = guarding_commits_until(storage, active(storage, layout), DAYS[1])
+    found = guard_commits_until(storage, active(storage, layout), DAYS[1])
     carried = carried_entries((commit for _, commit in found), DAYS[1])
     assert append_decision(
         storage, Decision(1, Outcome.COMPLETE, completed(DAYS[1], layout), "by", carried)
@@ -145,4 +145,4 @@ def test_what_the_log_carries_counts_as_long_as_its_newest_write_is_there(
     (_, older) = entries_carried(storage, timeline, carried)
     assert json.loads(older[CHECKPOINT_KEY]) == {"q": "1"}
     assert entries_carried(storage, timeline, newest) == [newest]  # of a release before
-    assert not guarding_commits_until(storage, timeline, "20240101000000000")
+    assert not guard_commits_until(storage, timeline, "20240101000000000")

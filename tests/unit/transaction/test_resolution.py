@@ -52,7 +52,7 @@ def test_a_decided_commit_whose_manifest_is_lost_is_not_undone(storage: Storage)
     table, instant = _with_one_that_died(storage)
     assert append_decision(storage, Decision(1, Outcome.COMPLETE, instant, "me"))
     before = files(storage)
-    with pytest.raises(CorruptFileError, match=f"by which commit {FAILED} was completed"):
+    with pytest.raises(CorruptFileError, match=f"although commit {FAILED} was completed"):
         resolve_instant(table, instant, _CLOCK)
     assert files(storage) == before
 
