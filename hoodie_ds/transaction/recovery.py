@@ -1,11 +1,11 @@
-"""Recovery: brings a table to where every write has either happened or not.
+"""Recovery: completes or rolls back every pending write.
 
-Runs at the start of every batch, and decides by what is on storage: a pending instant of ours
-with a whole manifest is committed now (its tasks had all answered); any other is rolled back.
+It runs at the start of every batch and depends on storage alone: a pending instant of this library
+with a whole manifest is completed, as all its tasks had answered; any other is rolled back.
 
-With several writers (`recover_lazily`, Hudi's policy LAZY) only what dead ones left is rolled back.
-There a manifest alone says nothing about conflicts, so only what its writer had decided to complete
-is completed; Spark repeats the micro-batch of a write that was rolled back.
+With several writers (`recover_lazily`, Hudi's policy LAZY) only instants of dead writers are rolled
+back. As a manifest says nothing about conflicts, only instants whose completion was decided are
+completed; Spark repeats the micro-batch of a write that was rolled back.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over
 
 _PLANNED: Final = (Action.COMPACTION, *REPLACING)
-"""What may be a table service, which waits on the timeline to be carried out."""
+"""Actions that may be table services, which wait on the timeline to be carried out."""
 
 
 def decided_timeline(table: Table, clock: Clock, found: Mapping[str, frozenset[str]]) -> Timeline:
-    """Return the timeline with the services that are decided, and no dead plan or own restore.
+    """Return the timeline with all decided services, without dead plans or restores of our own.
 
-    A killed process may leave a plan, a restore or a rollback of a commit in the decision log
-    alone. An interrupted restore is resumed.
-
-    `found` is the result of `left_over`. Another engine's restore may be pending in the result.
+    A killed process may leave a plan, a restore or a rollback in the decision log alone, and an
+    interrupted restore is resumed. `found` is the result of `left_over`. A restore of another
+    engine may be pending in the result.
     """
     timeline = table.load_timeline()
     if finish_own_restores(table, timeline, clock):
@@ -69,18 +68,15 @@ def recover(
     clock: Clock,
     joined: Instant | None = None,
     heartbeat_timeout_ms: int = 600_000,
-    looked: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
+    loaded: tuple[Mapping[str, frozenset[str]], Timeline] | None = None,
     superseded: InstantTest = never,
 ) -> Timeline:
-    """Finish or undo every write that did not complete.
+    """Complete or roll back every pending write; after a crash the next run does the rest.
 
-    Killed anywhere, it does the rest when it runs again.
-
-    `looked` is the result of `left_over` and the timeline loaded after it. Raises `TimelineError`
-    while a restore is pending, and `WriteConflictError` if a pending write is that of one of
-    several writers and its heart beats.
+    `loaded` is the result of `left_over` and the timeline loaded after it. Raises `TimelineError`
+    while a restore is pending, and `WriteConflictError` if a pending write has a live heartbeat.
     """
-    found, timeline = looked or (left_over(table.storage), table.load_timeline())
+    found, timeline = loaded or (left_over(table.storage), table.load_timeline())
     timeline = timeline.with_joined(joined)
     refuse_restore(table.storage.root, timeline)
     pending = _unfinished(table, timeline)
@@ -105,12 +101,10 @@ def _unfinished(table: Table, timeline: Timeline) -> list[Instant]:
 
 
 def drop_dead_plans(table: Table, timeline: Timeline) -> bool:
-    """Take services off the timeline that came there again after their end.
+    """Delete services that a late process put on the timeline again; returns whether any were.
 
-    Who was stopped on the way to put a plan, or to begin on it, may do so after others have carried
-    it out and archived it, or rolled it back.
-
-    Returns whether there were any.
+    A process may be stopped before it puts or begins a plan, and do so after others have carried
+    the plan out and archived it, or rolled it back.
     """
     planned = (instant for instant in timeline.pending if instant.action in _PLANNED)
     dead = [instant for instant in planned if _is_dead(table, timeline, instant)]
@@ -123,7 +117,7 @@ def _is_dead(table: Table, timeline: Timeline, instant: Instant) -> bool:
     if instant.action is Action.COMPACTION:
         return is_dead_compaction(table.storage, timeline, instant)
     if not is_pending_clustering(table.storage, instant):
-        # Nothing but a clustering has an empty inflight file, whose plan is there before it.
+        # Only a clustering has an empty inflight file, and its plan is put first.
         return instant.state is State.INFLIGHT and _is_alone_and_empty(table, instant)
     if timeline.starts_after(instant.time):
         return True
@@ -142,7 +136,7 @@ def _is_alone_and_empty(table: Table, inflight: Instant) -> bool:
 
 
 def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> None:
-    """Refuse to undo a write that its writer, one of several, is at work on."""
+    """Refuse to roll back a write whose writer, one of several, is alive."""
     if not pending:
         return
     alive = living(table.storage, timeout_ms)
@@ -157,9 +151,9 @@ def _refuse_living(table: Table, pending: list[Instant], timeout_ms: int) -> Non
 
 
 def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: InstantTest) -> None:
-    """Complete an instant of ours whose manifest is there and whole; roll any other back.
+    """Complete an instant of ours that has a whole manifest; roll any other back.
 
-    Not that of one of several writers, about whose conflicts a manifest says nothing.
+    With several writers it is rolled back too, as a manifest says nothing about conflicts.
     """
 
     def may_complete(table: Table, timeline: Timeline, instant: Instant) -> bool:
@@ -170,7 +164,7 @@ def _finish_or_undo(table: Table, instant: Instant, clock: Clock, superseded: In
 
 
 def _is_of_several(table: Table, instant: Instant) -> bool:
-    with suppress(CorruptFileError):  # which says nothing; its manifest has made it ours
+    with suppress(CorruptFileError):  # no owner; the instant is ours because of its manifest
         owner = owner_of(table.storage, instant.at(State.INFLIGHT))
         return owner is not None and is_of_several(owner)
     return False
@@ -182,15 +176,15 @@ def recover_lazily(
     timeout_ms: int,
     lock: Callable[[], AbstractContextManager[None]],
 ) -> Timeline:
-    """Undo the unfinished writes of writers whose heartbeat has stopped.
+    """Roll back the pending writes of writers whose heartbeat has stopped.
 
-    `lock` returns the table's lock, to be held while anything is undone.
+    `lock` returns the table's lock, which is held during rollbacks.
     """
     found = left_over(table.storage)
     _, timeline = apply_pending(table, clock)
     refuse_restore(table.storage.root, timeline)
     unfinished = _unfinished(table, timeline)
-    # Looked at after the timeline: a writer's heart beats before its instant is there.
+    # Read after the timeline: a writer begins its heartbeat before its instant.
     ages = ages_ms(table.storage) if unfinished or found else {}
     alive = {time for time, age_ms in ages.items() if age_ms < timeout_ms}
     dead = [instant for instant in unfinished if _written_by(table, instant) not in alive]
@@ -200,23 +194,23 @@ def recover_lazily(
         with lock():
             _undo_dead(table, dead, clock)
         timeline = table.load_timeline()
-    # Tasks that are about to open an instant have files there before it is on the timeline.
+    # Tasks put temporary files before their instant is on the timeline.
     young = format_time(clock.now_ms() - timeout_ms, utc=table.properties.timeline_in_utc)
     old = {t for t in found.keys() - alive if timeline.commit_at(t) or t < young}
     sweep(table, timeline, {time: found[time] for time in old})
     for time in ages.keys() - alive - {instant.time for instant in timeline.pending}:
-        stop(table.storage, time)  # of late tasks of an instant that has ended
+        stop(table.storage, time)  # of an instant that has ended; its late tasks began it again
     return timeline
 
 
 def _written_by(table: Table, instant: Instant) -> str | None:
-    """Time of the instant whose writer a pending write is of, or which a rollback undoes."""
+    """Time of a pending write, or of the instant that a rollback rolls back."""
     is_rollback = instant.action is Action.ROLLBACK
     return target_of(table.storage, instant) if is_rollback else instant.time
 
 
 def _undo_dead(table: Table, dead: Sequence[Instant], clock: Clock) -> None:
-    """Finish the rollbacks among instants, then roll the others back."""
+    """Finish the rollbacks among some instants, then roll back the others."""
     still = table.load_timeline().pending
     for instant in dead:
         if instant.action is Action.ROLLBACK and instant in still:

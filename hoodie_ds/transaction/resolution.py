@@ -1,7 +1,7 @@
 """Resolution of open instants: applying the newest logged decision, and appending the next.
 
-A writer applies the latest logged decision before it appends its own. So at most the newest one is
-still to be applied, and every writer can.
+A writer applies the newest decision before it appends its own. So at most the newest one is not
+applied yet, and any writer can apply it.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from hoodie_ds.transaction.rollback import finish_rollback, roll_back, undo_by_h
 _log = logging.getLogger("hoodie_ds")
 
 _RECOVERY: Final = "recovery"
-"""Who makes the decisions of recoveries: several that decide the same at once may all go on."""
+"""The author of recoveries' decisions: several that decide the same at once may all continue."""
 
 
 def apply_pending(
     table: Table, clock: Clock, known: Timeline | None = None
 ) -> tuple[Decision | None, Timeline]:
-    """Apply the newest decision, if that is not done yet.
+    """Apply the newest decision if it is not applied yet.
 
     Returns the newest decision, None before the first, and the timeline with all decisions. `known`
     is not loaded again if it shows the newest commit. Raises `TimelineError` if another engine's
-    restore is pending, or the version of the table is being changed.
+    restore is pending, or the table's version is being changed.
     """
     newest = newest_decision(table.storage)
     if newest is not None and newest.table_version is not None:
@@ -72,20 +72,20 @@ def apply_pending(
 
 
 def _refuse_halfway(table: Table, version: int) -> None:
-    """Refuse while a table is on its way to another version, which only its upgrade ends."""
+    """Refuse while a version change is incomplete, which only the same call completes."""
     if table.properties.version == version:
         return
-    check_unchanged(table)  # it may be there since this process opened it
+    check_unchanged(table)  # the change may be complete since this process opened the table
     method = "upgrade" if version > table.properties.version else "downgrade"
     raise TimelineError(
-        f"{table.storage.root}: the table is on its way from version {table.properties.version} to "
-        f"{version}; where no process is at work on that any more, call "
-        f"HoodieTable.{method}({version}) to go on with it"
+        f"{table.storage.root}: the change of the table from version {table.properties.version} "
+        f"to {version} is incomplete; if no process is at work on it any more, call "
+        f"HoodieTable.{method}({version}) to resume it"
     )
 
 
 def _is_applied(timeline: Timeline, newest: Decision) -> bool:
-    """Whether a timeline shows what was decided, without a look at the storage."""
+    """Whether a timeline, which may be old, shows that a decision is applied."""
     time = newest.instant.time
     if newest.instant.action is Action.SAVEPOINT:
         return newest.outcome is Outcome.SCHEDULE and not _is_due(timeline, newest)
@@ -97,7 +97,7 @@ def _is_applied(timeline: Timeline, newest: Decision) -> bool:
 
 
 def _is_due(timeline: Timeline, newest: Decision) -> bool:
-    """Whether what was decided is still to be done, as the newest timeline shows."""
+    """Whether the newest timeline shows that a decision is not applied yet."""
     if newest.instant.action is Action.SAVEPOINT:
         there = (i for i in timeline.savepoints if i.time == newest.instant.time)
         made = any(i.state is State.COMPLETED for i in there)
@@ -118,11 +118,10 @@ def _is_due(timeline: Timeline, newest: Decision) -> bool:
 def resolve_instant(
     table: Table, instant: Instant, clock: Clock, *, may_complete: InstantTest = never
 ) -> None:
-    """Decide about a dead writer's instant, unless others did meanwhile, and apply that.
+    """Decide about a dead writer's instant, unless others did meanwhile, and apply the decision.
 
-    `may_complete` says by the current timeline whether to complete the instant, if its manifest is
-    whole and nothing was decided since its writer checked for conflicts; otherwise it is rolled
-    back.
+    The instant is completed if `may_complete` allows it, its manifest is whole and nothing was
+    decided since its writer checked for conflicts; otherwise it is rolled back.
     """
     while True:
         before, timeline = apply_pending(table, clock)
@@ -141,7 +140,7 @@ def resolve_instant(
 
 
 def _apply(table: Table, newest: Decision, clock: Clock) -> None:
-    """Do what was decided; any process may, several at a time too."""
+    """Apply a decision; any process may, several at a time too."""
     time = newest.instant.time
     if newest.instant.action is Action.SAVEPOINT:
         _apply_savepoint(table, newest)
@@ -149,8 +148,8 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
     if newest.outcome is Outcome.SCHEDULE:
         put_requested(table.storage, newest)
     elif newest.outcome is Outcome.COMPLETE:
-        # Else its writer completed it, and threw the manifest away, since the timeline was loaded;
-        # or the completed file is lost, and who would undo the instant refuses.
+        # False if its writer completed it and deleted the manifest since the timeline was loaded,
+        # or if the completed file is lost: then a rollback of the instant is refused.
         if complete_from_manifest(table, newest.completed):
             _log.info("%s: %s by a recovery", table.storage.root, newest.completed)
     elif newest.outcome is Outcome.UNDO:
@@ -161,9 +160,9 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
 
 
 def _apply_savepoint(table: Table, newest: Decision) -> None:
-    """Put a savepoint, which has no plan, or take it away; its inflight file is empty, as Hudi's.
+    """Put or delete a savepoint, which has no plan; its inflight file is empty, as in Hudi.
 
-    One that is put late, after it was deleted, keeps files for longer, and can be deleted again.
+    One that is put late, after it was deleted, keeps files for longer and can be deleted again.
     """
     storage, inflight = table.storage, newest.instant
     if newest.outcome is Outcome.SCHEDULE:
@@ -176,14 +175,14 @@ def _apply_savepoint(table: Table, newest: Decision) -> None:
 
 
 def put_requested(storage: Storage, scheduled: Decision) -> None:
-    """Put the plan that a decision schedules on the timeline, unless others have."""
+    """Put the plan of a decision to schedule on the timeline, unless another process did."""
     put_step(storage, scheduled.instant, State.REQUESTED, scheduled.plan)
 
 
 def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
-    """Turn a decision to roll an instant back into one to complete it, if its manifest allows that.
+    """Turn a decision to roll back into one to complete, if the instant's manifest allows it.
 
-    A manifest of several micro-batches names no decision: Spark has moved past those, so they stay.
+    A manifest of several micro-batches names no decision: Spark is past those, so they stay.
     """
     found = newest_manifest(table.storage, newest.instant)
     if found is None:
@@ -200,7 +199,7 @@ def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
 
 
 def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:
-    """Whether another engine, which logs no decision, committed under a later time.
+    """Whether another engine, which logs no decisions, has a commit of a later time.
 
     It may have rewritten the same file groups or changed the schema since the manifest was put.
     """
@@ -211,7 +210,7 @@ def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:
 
 
 def _undo(table: Table, instant: Instant, clock: Clock) -> None:
-    """Roll an instant back, going on with a rollback of it that was killed."""
+    """Roll an instant back; an interrupted rollback of it is resumed."""
     for pending in table.load_timeline().pending:
         if pending.action is Action.ROLLBACK and target_of(table.storage, pending) == instant.time:
             finish_rollback(table, pending, clock)

@@ -1,9 +1,9 @@
-"""Restore: takes all writes after one off the table, the newest first, as one instant.
+"""Restore: rolls back all writes after one, the newest first, as one instant.
 
-While it is pending the table may be in a state between two, so nobody writes. Every step can be
-killed and done again, by another process too: what is to go with an instant is written down before
-its completed file is deleted, and it leaves the timeline last. So readers see the table as it was
-after one commit or another, and never a part of one.
+While it is pending the table may be between two states, so no writer writes. Every step can be
+interrupted and repeated, by another process too: the files to delete are stored before the
+completed file is deleted, and the instant is removed from the timeline last. So readers see the
+table after one commit or another, never a part of a commit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
 def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
-    """Return what a pending restore is to do."""
+    """Return the plan of a pending restore."""
     path = instant_path(restore.at(State.REQUESTED))
     try:
         plan = storage.read(path)
@@ -46,8 +46,8 @@ def request_of(storage: Storage, restore: Instant) -> RestoreRequest:
         plan = b""
     if not plan:
         raise TimelineError(
-            f"{storage.root}: restore {restore.time} is pending and has no plan, so what it is to "
-            f"take back is not known; delete its files if the engine that began it is gone, {path} "
+            f"{storage.root}: restore {restore.time} is pending without a plan, so it is unknown "
+            f"what it rolls back; if the engine that began it is gone, delete its files, {path} "
             "and its inflight file"
         )
     return RestoreRequest.from_bytes(plan, path)
@@ -71,10 +71,7 @@ def finish_restore(table: Table, restore: Instant, clock: Clock) -> None:
 
 
 def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
-    """Finish the restores that this library began and did not end.
-
-    Returns whether there were any.
-    """
+    """Finish the pending restores of this library; returns whether there were any."""
     own = [r for r in timeline.pending_restores if was_scheduled(table.storage, r)]
     for restore in own:
         finish_restore(table, restore, clock)
@@ -82,12 +79,12 @@ def finish_own_restores(table: Table, timeline: Timeline, clock: Clock) -> bool:
 
 
 def _undo_write(table: Table, restore: Instant, time: str) -> dict[str, PartitionRollback]:
-    """Take one write off the table; returns what went with it."""
+    """Roll back one write of the table; returns its files."""
     storage = table.storage
     kept = f"{work_folder(restore.time)}/{time}.plan"
     timeline = table.load_timeline()
     known = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
-    if known is None:  # an earlier try came to its end
+    if known is None:  # an earlier attempt rolled it back
         return _planned(storage, kept) or {}
     found = _planned(storage, kept)
     if found is None:
@@ -110,9 +107,9 @@ def _planned(storage: Storage, path: str) -> dict[str, PartitionRollback] | None
 
 
 def _delete_late_files(table: Table, request: RestoreRequest) -> None:
-    """Delete what tasks have written late, and other processes that go on with the restore.
+    """Delete late files of tasks, and of other processes that resumed the restore.
 
-    All of it is named after instants that are gone, so that nobody else takes such a name.
+    They are named after instants that are gone, so no other writer takes such a name.
     """
     view = FileSystemView(table.storage, table.load_timeline())
     for status in view.data_files():

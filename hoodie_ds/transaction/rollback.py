@@ -1,7 +1,7 @@
-"""Rollback: takes what a failed write left off the table, as an instant of its own.
+"""Rollback: removes a failed write from the table, as an instant of its own.
 
-Every step can be killed and done again: files are found anew, deleting a file twice is no error,
-and the failed instant leaves the timeline last.
+Every step can be interrupted and repeated: files are searched again, deleting a file twice is no
+error, and the failed instant is removed from the timeline last.
 """
 
 from __future__ import annotations
@@ -55,21 +55,18 @@ _COMMAND_ROLLBACK = "0"
 _log = logging.getLogger("hoodie_ds")
 
 UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
-"""What is rolled back here. Not a pending compaction: log files are named after it already."""
+"""Actions that are rolled back; not a pending compaction, as log files are named after it."""
 
 _BEGUN_AS: Final = {
     Action.COMMIT: (Action.COMPACTION,),
     Action.DELTA_COMMIT: (Action.LOG_COMPACTION,),
     Action.REPLACE_COMMIT: (Action.CLUSTERING,),
 }
-"""What a completed instant may have been before it took its name."""
+"""The actions under which a completed instant may have been pending."""
 
 
 def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
-    """Undo a write that did not complete.
-
-    Does nothing if the instant has completed, or is gone, by the time this looks.
-    """
+    """Roll back a pending write; does nothing if it has been completed or is gone."""
     timeline = table.load_timeline()
     if not timeline.is_pending(instant.time):
         return
@@ -80,16 +77,16 @@ def roll_back(table: Table, instant: Instant, clock: Clock) -> None:
     body = plan_to_bytes(table.storage.root, instant, found)
     rollback = _request(table, timeline, clock, body, instant.time)
     if table.load_timeline().commit_at(instant.time) is not None:
-        # Its writer was not dead and came first; what is committed stays.
+        # Its writer was alive and completed it first: the commit stays.
         table.storage.delete(instant_path(rollback))
         return
     _execute(table, rollback, instant, found, clock)
 
 
 def undo_by_hand(table: Table, instant: Instant, plan: bytes, clock: Clock) -> None:
-    """Undo a completed write or a planned compaction, as was decided by hand; any process may.
+    """Apply a decision to roll back a completed write or a planned compaction by hand.
 
-    Does nothing if it is gone by the time this looks.
+    Any process may; does nothing if the instant is gone.
     """
     timeline = table.load_timeline()
     begun = [i for i in timeline.pending if i.action is Action.ROLLBACK]
@@ -98,39 +95,37 @@ def undo_by_hand(table: Table, instant: Instant, plan: bytes, clock: Clock) -> N
             finish_rollback(table, rollback, clock)
     elif timeline.at(instant.time):
         if instant.action is Action.COMPACTION:
-            mark_undone(table.storage, instant.time)  # a rollback of Hudi's would leave its plan
+            mark_undone(table.storage, instant.time)  # Hudi's rollback would leave its plan
         rollback = _request(table, timeline, clock, plan, instant.time)
         found = planned_files(plan, instant_path(rollback))
         _execute(table, rollback, _as_completed(timeline, instant), found, clock)
 
 
 def drop_resurrected(table: Table, timeline: Timeline) -> bool:
-    """Take off the timeline what was put there late, after it had been taken back.
+    """Delete completed files that were put after their rollback; returns whether any were.
 
-    A writer may be stopped between the decision to complete its instant and the put, for as long as
-    it takes others to complete the instant and to take it back.
-
-    Returns whether there were any.
+    A writer may be stopped between the decision to complete its instant and the put, while others
+    complete the instant and roll it back.
     """
     found = set()
     for time in undone_times(table.storage, timeline):
         commit = timeline.commit_at(time)
-        # Other engines put their files in an order of their own.
+        # Other engines put their files in another order.
         if commit is not None and read_commit(table.storage, commit).is_ours:
             found.add(commit)
     for commit in found:
-        _log.info("%s: %s was taken back, and is so again", table.storage.root, commit)
+        _log.info("%s: %s was put late and is rolled back again", table.storage.root, commit)
         table.storage.delete(instant_path(commit))
     return bool(found)
 
 
 def delete_reopened(table: Table, instant: Instant) -> None:
-    """Take an instant that has ended and was opened again, by somebody late, off the timeline.
+    """Delete a completed instant that a late process opened again from the timeline.
 
-    A rollback of it on the timeline would say that what it has committed does not count.
+    A rollback instant would say that its commit does not count.
     """
     storage = table.storage
-    _log.info("%s: %s has ended before, and is off the timeline again", storage.root, instant)
+    _log.info("%s: %s had ended and was opened again; it is deleted", storage.root, instant)
     delete_leftovers(storage, instant.time, marked_files(table, instant.time))
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
@@ -163,18 +158,18 @@ def finish_rollback(table: Table, rollback: Instant, clock: Clock) -> None:
 
 
 def _as_completed(timeline: Timeline, instant: Instant) -> Instant:
-    """Return an instant as what is undone by hand: its completed file goes, if it is there yet."""
+    """Return an instant as completed, so that its completed file is deleted if it exists."""
     return timeline.commit_at(instant.time) or instant.at(State.COMPLETED)
 
 
 def _was_decided(table: Table, time: str) -> bool:
-    """Whether an instant is to be undone by hand: then a rollback of it goes by its plan."""
+    """Whether the newest decision rolls back an instant by hand, so by the decision's plan."""
     newest = newest_decision(table.storage)
     return newest is not None and newest.outcome is Outcome.UNDO and newest.instant.time == time
 
 
 def _gone(table: Table, time: str) -> Instant:
-    """The instant of a rollback that had come to its last step before it was killed."""
+    """The instant of a rollback that was interrupted before its last step."""
     cow = table.properties.table_type is TableType.COPY_ON_WRITE
     return table.instant(time, Action.COMMIT if cow else Action.DELTA_COMMIT, State.INFLIGHT)
 
@@ -183,7 +178,7 @@ def _request(table: Table, timeline: Timeline, clock: Clock, plan: bytes, target
     time = next_time(clock.now_ms(), table.properties.timeline_in_utc, timeline.latest_time)
     while True:
         rollback = table.instant(time, Action.ROLLBACK, State.REQUESTED)
-        # A claim is let go once its instant is on the timeline, so look there after it.
+        # A claim is deleted once its instant is on the timeline, so check the timeline after it.
         taken = claim(table.storage, time, f"rollback of {target}")
         is_free = taken and not table.load_timeline().has_other(rollback)
         if is_free and put_step(table.storage, rollback, State.REQUESTED, plan):
@@ -202,7 +197,7 @@ def _execute(
     ours = instant.action is Action.COMPACTION or is_ours(table, instant)
     put_step(storage, rollback, State.INFLIGHT)
     if instant.state is State.COMPLETED:
-        storage.delete(instant_path(instant))  # readers see it no more, then its files go
+        storage.delete(instant_path(instant))  # before its files, so that readers no longer see it
         storage.delete(PINNED_TIMELINES)
     done = delete_written(table, rollback.time, instant, found)
     taken_ms = max(0, clock.now_ms() - started_ms)
@@ -213,7 +208,7 @@ def _execute(
     deleted = sum(len(files.deleted) for files in done.values())
     hidden = sum(len(files.mixed_logs or ()) for files in done.values())
     _log.info(
-        "%s: rollback %s has undone %s: %d files deleted, its blocks in %d log files hidden",
+        "%s: rollback %s of %s: %d files deleted, its blocks in %d log files hidden",
         storage.root, rollback.time, instant, deleted, hidden,
     )  # fmt: skip
 
@@ -221,7 +216,7 @@ def _execute(
 def delete_written(
     table: Table, time: str, instant: Instant, found: Mapping[str, PartitionRollback]
 ) -> dict[str, PartitionRollback]:
-    """Delete the files of a write, and hide its blocks in those that are not its alone.
+    """Delete the files of a write, and hide its blocks in files that it shares.
 
     Returns the same with the commands that were put.
     """
@@ -235,7 +230,7 @@ def delete_written(
 
 
 def remove_from_timeline(table: Table, instant: Instant, ours: bool) -> None:
-    """Take the requested and inflight files of an undone write away, and what late tasks left."""
+    """Delete the requested and inflight files of a rolled back write, and files of late tasks."""
     storage = table.storage
     if instant.action in REPLACING:
         drop_rescaled(storage, instant.time)
@@ -245,21 +240,21 @@ def remove_from_timeline(table: Table, instant: Instant, ours: bool) -> None:
     for step in (State.INFLIGHT, State.REQUESTED):
         for action in actions:
             storage.delete(instant_path(replace(instant, action=action).at(step)))
-    # Its tasks may have written on while it was undone; after their markers nothing tells of that.
+    # Its tasks may have put files during the rollback; without their markers none is found.
     if ours:
         delete_leftovers(storage, instant.time, marked_files(table, instant.time))
     delete_temporary(storage, instant.time)
     if instant.state is State.COMPLETED:
-        storage.delete(instant_path(instant))  # its writer may have put it again meanwhile
+        storage.delete(instant_path(instant))  # again, as its writer may have put it meanwhile
 
 
 def _append_commands(
     table: Table, time: str, instant: Instant, files: PartitionRollback
 ) -> dict[str, int]:
-    """Follow each slice that has other instants' blocks too with a rollback command.
+    """Append a rollback command to each slice that also has blocks of other instants.
 
-    The command takes a log file of its own, the next version of the slice, and says which instant
-    readers are to leave out.
+    The command is a log file of its own, the slice's next version; readers skip the blocks of the
+    instant that it names.
     """
     block = encode_block(
         BlockType.COMMAND,
@@ -276,9 +271,9 @@ def _append_commands(
 
 
 def _append_command(table: Table, log_path: str, target: str, block: bytes) -> str | None:
-    """Put a command behind a log file's slice, unless an earlier try did; return its path.
+    """Append a command to a log file's slice, unless an earlier attempt did; return its path.
 
-    None where the slice is gone.
+    None if the slice is gone.
     """
     partition, _, name = log_path.rpartition("/")
     log = LogFileName.parse(name)
@@ -294,7 +289,7 @@ def _append_command(table: Table, log_path: str, target: str, block: bytes) -> s
         assert found is not None
         command = LogFileName(log.file_id, log.base_instant, found.version + 1, _COMMAND_TOKEN)
         path = in_partition(partition, str(command))
-        # Taken: another process undoes a write of the same slice; look again.
+        # The name is taken if another process rolls back a write of the same slice: try again.
         with suppress(AlreadyExistsError):
             table.storage.put_if_absent(path, block)
             return path
@@ -312,7 +307,7 @@ def _newest_of_slice(table: Table, partition: str, log: LogFileName) -> str | No
 
 
 def _commands(table: Table, path: str, target: str) -> bool:
-    """Whether a log file holds the command to leave out an instant."""
+    """Whether a log file has the command that hides an instant."""
     return any(
         block.block_type is BlockType.COMMAND
         and block.header.get(HeaderKey.TARGET_INSTANT_TIME) == target

@@ -1,9 +1,9 @@
 """Micro-batches that a rollback or restore by hand has removed from a table.
 
-A stream that restarts from its checkpoint continues with the batch after those that Spark knows to
-be committed. So the process that removes a batch records its number first, and a writer that brings
-a later batch without it is refused. The numbers stay true: a batch that is written again is in the
-table from then on, and its number no longer matters.
+A stream that restarts from its checkpoint continues after the batches that Spark has committed. So
+the process that removes a batch first records its number, and a later batch is refused as long as
+the table lacks that one. The records need not be deleted: once the batch is written again, its
+number no longer matters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hoodie_ds.timeline.paths import rolled_back_folder
 def record_rolled_back(
     storage: Storage, commits: Iterable[CommitMetadata], kept: Iterable[CommitMetadata]
 ) -> None:
-    """Write down the batches of commits that are about to be taken off a table."""
+    """Record the batches of commits that are about to be rolled back."""
     staying: dict[str, int] = {}
     for commit in kept:
         for query, numbers in commit.batches.items():
@@ -37,12 +37,12 @@ def record_rolled_back(
         if found:
             body = json.dumps({"query": query, "batches": sorted(found)}).encode()
             path = f"{rolled_back_folder(query)}/{xxhash.xxh3_64_hexdigest(body)}"
-            with suppress(AlreadyExistsError):  # taken off once more
+            with suppress(AlreadyExistsError):  # rolled back before
                 storage.put_if_absent(path, body)
 
 
 def rolled_back_batches(storage: Storage, query: str) -> frozenset[int]:
-    """Return the numbers of a query's batches that have ever been taken off a table."""
+    """Return the numbers of a query's batches that were ever rolled back."""
     found: set[int] = set()
     for status in storage.list(rolled_back_folder(query)):
         with suppress(NotFoundError):
@@ -55,6 +55,6 @@ def _parse(body: bytes, path: str) -> set[int]:
         return {int(number) for number in json.loads(body)["batches"]}
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise CorruptFileError(
-            f"{path} does not say which batches were taken back: {body[:100]!r}; restore it from a "
-            "copy of the table, or delete it if the stream may go on without them"
+            f"{path} does not say which batches were rolled back: {body[:100]!r}; restore it from "
+            "a copy of the table, or delete it if the stream may continue without them"
         ) from error

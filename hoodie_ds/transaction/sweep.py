@@ -1,7 +1,7 @@
-"""Sweeps what late tasks left: files under an instant that completed, or went, without them.
+"""The sweep: deletes files of late tasks, whose instant ended without them.
 
-Our readers never see such files, since a commit names its own. Readers that list folders do, so
-each start of a batch removes them. A late task leaves its marker behind, which is how it is found.
+Readers of this library never see such files, as a commit names its own. Readers that list folders
+do, so each batch deletes them when it begins. They are found by the late tasks' markers.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
     latest = padded(timeline.latest_time or "")
     for time, paths in sorted(found.items()):
         if latest and padded(time) > latest and paths == {claim_path(time)}:
-            continue  # of a service that is about to be planned; nobody takes an earlier time
+            continue  # of a service that is about to be planned; no process takes an earlier time
         commit = timeline.commit_at(time)
         is_commit = commit is not None and not commit.num_batches
-        # Pending, joined, another kind of instant, or archived: which of the files count is not
-        # known here. Those of a rollback are the commands that hide failed blocks, and stay.
+        # Pending, joined, another action or archived: which files count is not known here. Those
+        # of a rollback are the commands that hide failed blocks, and stay.
         known_otherwise = not is_commit and (timeline.at(time) or view.is_committed(time))
         if known_otherwise and time not in undone:
             if not timeline.at(time) and not announced(time, paths):
@@ -48,6 +48,6 @@ def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]])
 
 
 def _drop_work(storage: Storage, time: str, paths: frozenset[str]) -> None:
-    """Delete what this library alone knows of an instant that another engine ended and archived."""
+    """Delete this library's temporary files of an instant that another engine archived."""
     if all(path.startswith(f"{work_folder(time)}/") for path in paths):
         storage.delete(work_folder(time))

@@ -1,4 +1,4 @@
-"""Temporary files of instants: markers where Hudi has them, and what only this library knows."""
+"""Temporary files of instants: markers where Hudi has them, and files of this library alone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from hoodie_ds.timeline.paths import (
 def left_over(storage: Storage) -> dict[str, frozenset[str]]:
     """Temporary files of instants, by instant time.
 
-    To be taken before the timeline is loaded: what is announced there by an instant that is not on
-    a timeline loaded later is that of one that has been rolled back. Of an instant that is opened
-    meanwhile, nothing but a claim is found here, however long the sweep takes.
+    Call it before the timeline is loaded: then an instant with markers that is not on the timeline
+    was rolled back, and one that is opened meanwhile has at most a claim here.
     """
     files: dict[str, set[str]] = {}
     for status in storage.list(TEMP, recursive=True):
@@ -38,20 +37,19 @@ def temporary_files(storage: Storage, time: str) -> set[str]:
 
 
 def delete_temporary(storage: Storage, time: str) -> None:
-    """Delete the temporary files of an instant.
+    """Delete the temporary files of an instant, the markers last.
 
-    The markers last: `finish` of `exclusive_commit` takes an instant without them for one that
-    others may have taken back.
+    `finish` of `exclusive_commit` assumes that an instant without markers may be rolled back.
     """
     storage.delete(work_folder(time))
     storage.delete(marker_folder(time))
 
 
 def _moved(storage: Storage, path: str) -> str:
-    """Return where a file lies now, after moving one of an earlier release.
+    """Move a file of an earlier release to its new place; returns the path of any file.
 
-    Those lay beside the markers, where they kept Hudi from finding these. Any process may be
-    killed in between, or move the same file at the same time: the content is the same.
+    The old place was the folder of markers, where such files kept Hudi from finding markers. Any
+    process may be killed in between, or move the same file at the same time.
     """
     now = moved_path(path)
     if now is None:

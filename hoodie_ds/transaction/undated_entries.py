@@ -1,8 +1,8 @@
-"""Entries of the replay guard that releases before this one put aside without the commit's time.
+"""Replay guard entries of writers that earlier releases stored without a commit's time.
 
 Such an entry counts whatever is rolled back. So the process that rolls back its batch gives it the
-time of a commit that goes too, which makes it void. Those releases kept one file for each writer,
-so what the table then knows of the writer is read from older commits.
+time of a commit that is rolled back too, which voids it. Those releases kept one file for each
+writer, so the writer's entry is then read from older commits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def date_entries(
     lost: Iterable[GuardCommit],
     kept: Iterable[CommitMetadata],
 ) -> None:
-    """Let what was put aside of batches go with them."""
+    """Void the undated entries of batches that are about to be rolled back."""
     staying = {(q, n) for commit in kept for q, numbers in commit.batches.items() for n in numbers}
     going = {
         (query, max(numbers)): instant.time
@@ -50,7 +50,7 @@ def date_entries(
             INPUTS_KEY: json.dumps({query: digests}),
         }
         _put(storage, put_aside_path(query, number, instant.time), json.dumps(said).encode())
-    # Once what takes their place is there.
+    # Only after the entries that replace them are put.
     storage.delete_many([put_aside_path(query, number) for query, number in going])
 
 

@@ -286,7 +286,7 @@ def test_what_was_taken_back_is_not_known_any_more() -> None:
     place.table.rollback()
     (note,) = (path for path in place.storage.files if "/taken_back/" in path)
     place.storage.replace(note, b"[]")
-    with pytest.raises(CorruptFileError, match="which batches were taken back"):
+    with pytest.raises(CorruptFileError, match="which batches were rolled back"):
         place.stream(BatchId("q", 3), row("k3"))
     place.storage.delete(note)
     place.stream(BatchId("q", 3), row("k3"))

@@ -367,7 +367,7 @@ def test_a_restore_without_a_plan_is_reported() -> None:
     place, _ = _written()
     restore = Instant("20300101000000000", Action.RESTORE, State.INFLIGHT)
     place.storage.put_if_absent(instant_path(restore), b"")
-    with pytest.raises(TimelineError, match="has no plan"):
+    with pytest.raises(TimelineError, match="without a plan"):
         place.table.restore(_times(place)[0])
 
 

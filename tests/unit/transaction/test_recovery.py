@@ -111,7 +111,7 @@ def test_what_a_recovery_did_is_logged(storage: Storage, caplog: pytest.LogCaptu
         recover(table, _CLOCK)
     (rollback,) = (i for i in table.load_timeline().rollbacks if i.state is State.COMPLETED)
     (line,) = caplog.messages
-    assert f"rollback {rollback.time} has undone {FAILED} commit inflight: 2 files deleted" in line
+    assert f"rollback {rollback.time} of {FAILED} commit inflight: 2 files deleted" in line
 
 
 def test_a_write_that_a_recovery_completed_is_logged(

@@ -308,7 +308,7 @@ def test_nobody_writes_during_the_change() -> None:
 
     def others(operation: Operation) -> None:
         if operation.path == PROPERTIES_BACKUP and not refused:
-            with pytest.raises(TimelineError, match="on its way from version 6 to 9") as error:
+            with pytest.raises(TimelineError, match="from version 6 to 9 is incomplete") as error:
                 place.table.upsert(trips(("b", "x", 1, 1.0)))
             refused.append(str(error.value))
 
