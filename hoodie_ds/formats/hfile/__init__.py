@@ -1,0 +1,1 @@
+"""HFiles, of which a metadata table consists: sorted keys with a value each."""

@@ -1,0 +1,251 @@
+"""Reads HFiles: all entries, those of sorted keys, or those of sorted prefixes.
+
+Invariant: damage is a `CorruptFileError` that names the file. Memory is bounded by the largest
+block, which is limited, and by the indexes, which are smaller than the file.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO, Final, TypeAlias
+
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.formats.hfile import container
+from hoodie_ds.formats.hfile.container import Block, Codec, Trailer
+from hoodie_ds.hints import FROM_COPY
+
+Entry: TypeAlias = tuple[bytes, bytes]
+
+_TAIL_BYTES: Final = 32 << 10
+"""What is read at once from the end: it usually has all that is needed to open the file."""
+_READ_BYTES_MAX: Final = 80 << 20
+"""More than any block that is whole takes."""
+_MAX_VERSION: Final = "MAX_MEMSTORE_TS_KEY"
+
+
+class HFile:
+    """An HFile: keys, sorted by their bytes, with a value each.
+
+    It keeps the file open and does not close it. Where keys are looked up, their order in the file
+    is checked; `scan` yields entries in any order.
+    """
+
+    def __init__(self, source: BinaryIO, path: str) -> None:
+        """Read the trailer, the root index and the file info."""
+        self._source = source
+        self._path = path
+        size = source.seek(0, io.SEEK_END)
+        self._tail_at = max(0, size - _TAIL_BYTES)
+        source.seek(self._tail_at)
+        self._tail = source.read(_TAIL_BYTES)
+        with self._damage():
+            trailer = container.read_trailer(self._tail[-container.TRAILER_BYTES :])
+            self._codec = self._known_codec(trailer)
+            self._load(trailer, size - container.TRAILER_BYTES)
+
+    @property
+    def num_entries(self) -> int:
+        """How many entries the file says it has."""
+        return self._trailer.entries
+
+    @property
+    def info(self) -> Mapping[str, bytes]:
+        """The file info: the schema of values, the last key and others, by name."""
+        return self._info
+
+    def meta_block(self, name: str) -> bytes | None:
+        """Return a meta block, such as a bloom filter; None if there is none of the name."""
+        block = self._metas.get(name.encode())
+        if block is None:
+            return None
+        with self._damage():
+            return self._content(block, container.META)
+
+    def scan(self) -> Iterator[Entry]:
+        """Yield all entries."""
+        count = 0
+        with self._damage():
+            for _, content in self._blocks(_Prefixes([b""])):
+                for entry in container.read_entries(content):
+                    count += 1
+                    yield entry
+            if count != self.num_entries:
+                raise ValueError(f"it has {count} entries, not {self.num_entries}")
+
+    def get_many(self, keys: Collection[bytes]) -> Iterator[Entry]:
+        """Yield the entries of those keys that are there, in the order of the file.
+
+        Only blocks in which keys may be are read, each once.
+        """
+        return self._matching(_Wanted(keys))
+
+    def scan_prefixes(self, prefixes: Collection[bytes]) -> Iterator[Entry]:
+        """Yield the entries whose keys begin with one of some prefixes, in the order of the file.
+
+        Only blocks in which such keys may be are read, each once.
+        """
+        return self._matching(_Prefixes(prefixes))
+
+    def _load(self, trailer: Trailer, end: int) -> None:
+        start = trailer.loaded_offset
+        section = self._bytes(start, end - start)
+
+        def next_block(kind: bytes) -> bytes:
+            nonlocal section
+            content, size = container.read_block(section, kind, self._codec)
+            section = section[size:]
+            return content
+
+        self._trailer = trailer
+        self._end = start
+        root = next_block(container.ROOT_INDEX)
+        self._root = container.read_root_index(root, trailer.data_blocks, start)
+        metas = next_block(container.ROOT_INDEX)
+        named = container.read_root_index(metas, trailer.meta_blocks, start, rows=False)
+        self._metas = {block.key: block for block in named}
+        self._info = container.read_info(next_block(container.FILE_INFO))
+        if any(self._info.get(_MAX_VERSION, b"")):
+            raise ValueError("its entries have versions")
+
+    def _known_codec(self, trailer: Trailer) -> Codec:
+        if trailer.codec not in Codec._value2member_map_ or trailer.encrypted:
+            how = "encrypted" if trailer.encrypted else f"compressed with codec {trailer.codec}"
+            raise UnsupportedTableError(
+                f"{self._path}: it is {how}, and only HFiles compressed with GZIP or not at all "
+                "are read; let Hudi on the JVM rebuild the metadata table"
+            )
+        return Codec(trailer.codec)
+
+    def _matching(self, wanted: _Wanted) -> Iterator[Entry]:
+        with self._damage():
+            for block, content in self._blocks(wanted):
+                previous = None
+                for key, value in container.read_entries(content):
+                    if key < block.key if previous is None else key <= previous:
+                        raise ValueError("its keys are not in order")
+                    previous = key
+                    if key < wanted.current:
+                        continue
+                    while wanted.is_passed_by(key):
+                        wanted.advance()
+                    if wanted.ended:
+                        return
+                    if wanted.includes(key):
+                        yield key, value
+
+    def _blocks(self, wanted: _Wanted) -> Iterator[tuple[Block, bytes]]:
+        """Yield the data blocks in which wanted keys may be, each with its content."""
+        reached = 0
+        for block in self._visit(self._root, self._trailer.levels, None, wanted):
+            if block.offset < reached:
+                raise ValueError("blocks of its index overlap")
+            reached = block.offset + block.size
+            yield block, self._content(block, container.DATA)
+
+    def _visit(
+        self, index: list[Block], levels: int, end: bytes | None, wanted: _Wanted
+    ) -> Iterator[Block]:
+        """Yield the data blocks below an index, whose keys are below `end`, while it is needed."""
+        keys = [block.key for block in index]
+        number = 0
+        while not wanted.ended and (end is None or wanted.current < end):
+            number = max(number, bisect_right(keys, wanted.current) - 1)
+            if number == len(index):
+                return
+            block = index[number]
+            if wanted.is_passed_by(block.key):
+                wanted.advance()
+                continue
+            number += 1
+            if levels == 1:
+                yield block
+                continue
+            end_below = keys[number] if number < len(keys) else end
+            below = self._index_below(block, levels - 1, end_below)
+            yield from self._visit(below, levels - 1, end_below, wanted)
+
+    def _index_below(self, block: Block, levels: int, end: bytes | None) -> list[Block]:
+        kind = container.LEAF_INDEX if levels == 1 else container.INTERMEDIATE_INDEX
+        index = container.read_leaf_index(self._content(block, kind), self._end)
+        # Each index has a range of keys of its own, so none is visited twice.
+        if not index or index[0].key != block.key or (end is not None and index[-1].key >= end):
+            raise ValueError("a part of its index has other keys than its place says")
+        return index
+
+    def _content(self, block: Block, kind: bytes) -> bytes:
+        content, size = container.read_block(
+            self._bytes(block.offset, block.size), kind, self._codec
+        )
+        if size != block.size:
+            raise ValueError(f"a block has {size} bytes, and {block.size} by the index")
+        return content
+
+    def _bytes(self, offset: int, size: int) -> memoryview:
+        if not (0 <= size <= _READ_BYTES_MAX and offset >= 0):
+            raise ValueError(f"{size} bytes at {offset} are too many")
+        if offset >= self._tail_at:
+            start = offset - self._tail_at
+            data = memoryview(self._tail)[start : start + size]
+        else:
+            self._source.seek(offset)
+            data = memoryview(self._source.read(size))
+        if len(data) != size:
+            raise ValueError(f"{size} bytes at {offset} run past its end")
+        return data
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, struct.error, zlib.error) as error:
+            raise CorruptFileError(
+                f"{self._path}: is not a whole HFile: {error}; {FROM_COPY}"
+            ) from error
+
+
+class _Wanted:
+    """Keys that are looked up; one after the other is current, in their order."""
+
+    def __init__(self, keys: Collection[bytes]) -> None:
+        self._keys = sorted(set(keys), reverse=True)
+
+    @property
+    def ended(self) -> bool:
+        return not self._keys
+
+    @property
+    def current(self) -> bytes:
+        return self._keys[-1]
+
+    def advance(self) -> None:
+        self._keys.pop()
+
+    def is_passed_by(self, key: bytes) -> bool:
+        """Whether neither a key nor any that is greater can be what is current."""
+        return bool(self._keys) and self._keys[-1] < key
+
+    def includes(self, key: bytes) -> bool:
+        """Whether a key is what is current."""
+        return self._keys[-1] == key
+
+
+class _Prefixes(_Wanted):
+    """Prefixes of keys that are looked up; none begins with another."""
+
+    def __init__(self, prefixes: Collection[bytes]) -> None:
+        kept: list[bytes] = []
+        for prefix in sorted(prefixes):
+            if not (kept and prefix.startswith(kept[-1])):
+                kept.append(prefix)
+        super().__init__(kept)
+
+    def is_passed_by(self, key: bytes) -> bool:
+        return bool(self._keys) and self._keys[-1] < key[: len(self._keys[-1])]
+
+    def includes(self, key: bytes) -> bool:
+        return key.startswith(self._keys[-1])
