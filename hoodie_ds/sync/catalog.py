@@ -1,4 +1,4 @@
-"""What a catalog knows of a table, and the few requests by which it is told."""
+"""A table's entries in a catalog, and the requests that read and change them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CatalogColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogTable:
-    """A table as a catalog has it."""
+    """A table of a catalog."""
 
     name: str
     location: str
@@ -41,17 +41,17 @@ class CatalogPartition:
 
 
 class Catalog(Protocol):
-    """A database of a catalog, in few requests; each raises `CatalogError` where it fails."""
+    """A database of a catalog; each request raises `CatalogError` if it fails."""
 
     extra_properties: Mapping[str, str]
-    """What tables of this catalog have besides."""
+    """Further properties of tables in this catalog."""
 
     def location(self, path: str) -> str:
         """Return a base path as the catalog spells it."""
         ...
 
     def has_database(self) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         ...
 
     def create_database(self) -> None:
@@ -67,40 +67,40 @@ class Catalog(Protocol):
         ...
 
     def change_table(self, table: CatalogTable, *, columns_changed: bool) -> None:
-        """Make a table what is said here; where columns have changed, its partitions too."""
+        """Replace a table's entry; if columns have changed, its partitions' too."""
         ...
 
     def drop_table(self, name: str) -> None:
-        """Drop a table, and no file."""
+        """Drop a table without its files."""
         ...
 
     def partitions(
         self, table: CatalogTable, values: Sequence[tuple[str, ...]] | None
     ) -> list[CatalogPartition]:
-        """Return those of the partitions with some values that are there; all if None."""
+        """Return the partitions that have some of the values; all if None."""
         ...
 
     def add_partitions(self, table: CatalogTable, added: Sequence[CatalogPartition]) -> None:
-        """Add partitions; those that are there are left as they are."""
+        """Add partitions; existing ones stay as they are."""
         ...
 
     def change_partitions(self, table: CatalogTable, changed: Sequence[CatalogPartition]) -> None:
-        """Give partitions other locations."""
+        """Change the locations of partitions."""
         ...
 
     def drop_partitions(self, table: CatalogTable, dropped: Sequence[CatalogPartition]) -> None:
-        """Drop partitions, and no file."""
+        """Drop partitions without their files."""
         ...
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         ...
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Whether two locations name one folder, whatever their schemes: s3, s3a.
+    """Whether two locations are the same folder, with any schemes, such as s3 and s3a.
 
-    A bucket is part of the place, unless one of them is a path without a host.
+    Buckets are compared unless one of the locations is a path without a host.
     """
     (host, path), (other_host, other_path) = _place(one), _place(other)
     hosts = {name for name in (host, other_host) if name}

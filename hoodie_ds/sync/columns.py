@@ -1,6 +1,6 @@
-"""A table's schema as a catalog has it: Hive's types in columns, Spark's in properties.
+"""A table's schema in a catalog: Hive's types of columns, and Spark's schema in properties.
 
-From the Avro schema of the commit, as Hudi does: ``HiveSchemaUtil`` and ``SparkSchemaUtils``.
+Both come from the commit's Avro schema, as in Hudi's ``HiveSchemaUtil`` and ``SparkSchemaUtils``.
 """
 
 from __future__ import annotations
@@ -65,25 +65,25 @@ def hive_type(node: AvroType | None, *, timestamps: bool) -> str:
         return f"map<string,{of(inner.children[0])}>"
     if inner.kind is Kind.RECORD:
         pairs = zip(inner.names, inner.children, strict=True)
-        # Hive cannot have a hyphen there; Hudi translates it so.
+        # Hive allows no hyphen here; Hudi replaces it too.
         return f"struct<{','.join(f'{name}:{of(kind)}' for name, kind in pairs)}>".replace("-", "_")
     return _plain(inner, _HIVE)
 
 
 def spark_schema(columns: Sequence[tuple[str, AvroType | None]]) -> str:
-    """Return the JSON of Spark's ``StructType``, letter by letter as Hudi writes it."""
+    """Return the JSON of Spark's ``StructType``, byte for byte as Hudi writes it."""
     return _spark_struct((name, node) for name, node in columns)
 
 
 def spark_properties(
     columns: Sequence[tuple[str, AvroType | None]], partitions: Sequence[str], length: int
 ) -> dict[str, str]:
-    """Return the properties by which Spark reads a catalog's table as a Hudi table.
+    """Return the properties with which Spark reads a catalog's table as a Hudi table.
 
-    As ``SparkDataSourceTableUtils.getSparkTableProperties`` does.
+    They are those of ``SparkDataSourceTableUtils.getSparkTableProperties``.
     """
     by_name = dict(columns)
-    # One that is no column of the table is text that is never null, as in Hudi.
+    # A partition field that is no column of the table is a string that is never null, as in Hudi.
     last = [(name, by_name.get(name, AvroType(Kind.STRING))) for name in partitions]
     text = spark_schema([*(column for column in columns if column[0] not in partitions), *last])
     parts = [text[start : start + length] for start in range(0, len(text), length)]
@@ -98,8 +98,8 @@ def spark_properties(
     return found
 
 
-def documented(avro: str) -> Mapping[str, str]:
-    """Return what an Avro schema says of its fields."""
+def field_comments(avro: str) -> Mapping[str, str]:
+    """Return the comments of an Avro schema's fields."""
     fields = json.loads(avro).get("fields", ())
     return {str(one["name"]): str(one["doc"]) for one in fields if one.get("doc")}
 
@@ -116,7 +116,7 @@ def _spark_struct(columns: Iterator[tuple[str, AvroType | None]]) -> str:
 
 
 def _spark_type(node: AvroType) -> tuple[str, bool]:
-    """Return a type, and whether it may be null."""
+    """Return a type and whether it is nullable."""
     inner, nullable = _present(node)
     if inner.kind is Kind.ARRAY:
         kind, holds_null = _spark_type(inner.children[0])
@@ -147,7 +147,7 @@ def _spark_plain(inner: AvroType) -> str:
 
 
 def _present(node: AvroType) -> tuple[AvroType, bool]:
-    """Return the type of what is not null, and whether null may be."""
+    """Return a type without null, and whether it is nullable."""
     if node.kind is Kind.UNION and len(node.children) == 1:
         return _present(node.children[0])
     return (node, False) if node.optional is None else (node.optional, True)
@@ -156,7 +156,7 @@ def _present(node: AvroType) -> tuple[AvroType, bool]:
 def _plain(node: AvroType, names: Mapping[Kind, str]) -> str:
     if node.kind not in names:
         raise SchemaError(
-            f"a catalog has no type for {node.kind.value} ({len(node.children)} branches); leave "
-            "the column out of the table, or sync it into no catalog"
+            f"a catalog has no type for {node.kind.value} ({len(node.children)} branches); remove "
+            "the column from the table, or do not sync the table into a catalog"
         )
     return names[node.kind]

@@ -1,7 +1,7 @@
 """Followers: what is kept up to date with a table, and the two lists of them.
 
-A table has followers of its own, which are part of it: every process that opens the table finds
-them by its properties. Others follow because the options of a writer say so.
+A table's own followers are part of it: every process that opens the table finds them by its
+properties. Others follow because a writer's options ask for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 
 class Follower(Protocol):
-    """What is kept up to date with a table.
+    """Something that is kept up to date with a table.
 
     Every method raises `HoodieError` if it cannot do its work, and may be called again by another
     process after the first one was killed at any point.

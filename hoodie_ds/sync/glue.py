@@ -1,6 +1,6 @@
-"""AWS Glue's data catalogue, by boto3.
+"""AWS Glue's data catalog, with boto3.
 
-The requests are those of ``AWSGlueCatalogSyncClient``; credentials are those that boto3 finds.
+The requests are those of ``AWSGlueCatalogSyncClient``; boto3 finds the credentials.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TABLE_INPUT: Final = (
     "Name", "Description", "Owner", "Retention", "StorageDescriptor", "PartitionKeys", "TableType",
     "Parameters", "ViewOriginalText", "ViewExpandedText", "TargetTable",
 )  # fmt: skip
-"""What an update of a table takes of what a question for it answers."""
+"""The fields of the answer of ``get_table`` that ``update_table`` takes."""
 _ABSENT: Final = "EntityNotFoundException"
 _TAKEN: Final = "AlreadyExistsException"
 
@@ -42,26 +42,26 @@ class GlueCatalog:
         self._known: dict[str, dict[str, Any]] = {}
         self._where: dict[str, Any] = {"DatabaseName": options.database}
         self._catalog = {"CatalogId": options.glue_catalog} if options.glue_catalog else {}
-        with self._asked("connect"):
+        with self._requesting("connect"):
             try:
                 self._glue = boto3.client(
                     "glue", region_name=options.glue_region, endpoint_url=options.glue_endpoint
                 )
             except NoRegionError as error:
-                remedy = f"give it in {CatalogOptions.glue_region.key}, or set AWS_DEFAULT_REGION"
+                remedy = f"set {CatalogOptions.glue_region.key} or AWS_DEFAULT_REGION"
                 raise CatalogError(f"no AWS region is known; {remedy}") from error
 
     def location(self, path: str) -> str:
-        """Return a base path as Athena takes it: ``s3a`` and ``s3n`` are Hadoop's."""
+        """Return a base path for Athena: ``s3a`` and ``s3n`` are Hadoop's schemes."""
         return re.sub(r"^s3[an]://", "s3://", path)
 
     def has_database(self) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         name = self._options.database
         return self._found(lambda: self._glue.get_database(Name=name, **self._catalog)) is not None
 
     def create_database(self) -> None:
-        """Create the database, with Hudi's description; another may be faster."""
+        """Create the database with Hudi's description, unless another process did."""
         made = {
             "Name": self._options.database,
             "Description": "automatically created by hoodie",
@@ -99,18 +99,18 @@ class GlueCatalog:
             "PartitionKeys": _fields(table.partition_keys),
             "Parameters": dict(table.properties),
         }
-        with self._asked(f"create the table {table.name}"):
+        with self._requesting(f"create the table {table.name}"):
             self._glue.create_table(TableInput=made, **self._catalog, **self._where)
         self._known[table.name.lower()] = made
 
     def change_table(self, table: CatalogTable, *, columns_changed: bool) -> None:
-        """Make a table what is said here; where columns have changed, its partitions too."""
+        """Replace a table's entry; if columns have changed, its partitions' too."""
         made = {
             **self._known[table.name.lower()],
             **_described(table),
             "Parameters": dict(table.properties),
         }
-        with self._asked(f"change the table {table.name}"):
+        with self._requesting(f"change the table {table.name}"):
             self._glue.update_table(
                 TableInput=made,
                 SkipArchive=self._options.glue_skips_archive,
@@ -121,17 +121,17 @@ class GlueCatalog:
             self.change_partitions(table, self.partitions(table, None))
 
     def drop_table(self, name: str) -> None:
-        """Drop a table, and no file."""
-        with self._asked(f"drop the table {name}"):
+        """Drop a table without its files."""
+        with self._requesting(f"drop the table {name}"):
             self._glue.delete_table(Name=name.lower(), **self._catalog, **self._where)
 
     def partitions(
         self, table: CatalogTable, values: Sequence[tuple[str, ...]] | None
     ) -> list[CatalogPartition]:
-        """Return those of the partitions with some values that are there; all if None."""
+        """Return the partitions that have some of the values; all if None."""
         found: list[dict[str, Any]] = []
         where = self._of(table)
-        with self._asked(f"list partitions of {table.name}"):
+        with self._requesting(f"list partitions of {table.name}"):
             if values is None:
                 pages = self._glue.get_paginator("get_partitions")
                 for page in pages.paginate(ExcludeColumnSchema=True, **where):
@@ -146,7 +146,7 @@ class GlueCatalog:
         ]
 
     def add_partitions(self, table: CatalogTable, added: Sequence[CatalogPartition]) -> None:
-        """Add partitions; those that are there are left as they are."""
+        """Add partitions; existing ones stay as they are."""
         for part in _parts(added, _CHANGED_AT_ONCE):
             made = [_partition(table, one) for one in part]
             self._done(
@@ -157,7 +157,7 @@ class GlueCatalog:
             )
 
     def change_partitions(self, table: CatalogTable, changed: Sequence[CatalogPartition]) -> None:
-        """Give partitions other locations."""
+        """Change the locations of partitions."""
         for part in _parts(changed, _CHANGED_AT_ONCE):
             entries = [
                 {"PartitionValueList": list(one.values), "PartitionInput": _partition(table, one)}
@@ -170,7 +170,7 @@ class GlueCatalog:
             )
 
     def drop_partitions(self, table: CatalogTable, dropped: Sequence[CatalogPartition]) -> None:
-        """Drop partitions, and no file; one that is gone already is no error."""
+        """Drop partitions without their files; a missing one is no error."""
         for part in _parts(dropped, _DROPPED_AT_ONCE):
             values = [{"Values": list(one.values)} for one in part]
             self._done(
@@ -181,7 +181,7 @@ class GlueCatalog:
             )
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._glue.close()
 
     def _of(self, table: CatalogTable) -> dict[str, Any]:
@@ -190,8 +190,8 @@ class GlueCatalog:
     def _done(
         self, what: str, call: Callable[..., Any], arguments: dict[str, Any], harmless: str = ""
     ) -> None:
-        """Make a request about many, whose answer names those that it failed for."""
-        with self._asked(what):
+        """Send a batch request; raise unless its errors have the code `harmless`."""
+        with self._requesting(what):
             answer = call(**arguments)
         errors = [
             one["ErrorDetail"]
@@ -205,10 +205,10 @@ class GlueCatalog:
             )
 
     def _found(self, ask: Callable[[], T], harmless: str = _ABSENT) -> T | None:
-        """Return an answer; None where the answer is an error that is none."""
+        """Return an answer; None if it is an error of the code `harmless`."""
         from botocore.exceptions import ClientError
 
-        with self._asked("answer"):
+        with self._requesting("answer"):
             try:
                 return ask()
             except ClientError as error:
@@ -217,8 +217,8 @@ class GlueCatalog:
                 return None
 
     @contextmanager
-    def _asked(self, what: str) -> Iterator[None]:
-        """Name the request where it fails."""
+    def _requesting(self, what: str) -> Iterator[None]:
+        """Turn errors of a request into `CatalogError`."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

@@ -1,8 +1,7 @@
-"""A Hive metastore, asked by Thrift with the stubs of the package ``pymetastore``.
+"""A Hive metastore, over Thrift with the stubs of the package ``pymetastore``.
 
-The requests are those of ``HMSDDLExecutor`` and ``HoodieHiveSyncClient``, but for partitions, which
-are asked for by name: those that commits have written to, not all that there are. A metastore
-behind SASL or TLS is not spoken to.
+The requests are those of ``HMSDDLExecutor`` and ``HoodieHiveSyncClient``, except that only the
+partitions that commits wrote to are read, by name. SASL and TLS are not supported.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SECONDS: Final = 60
-"""How long one answer may take."""
-_UNSAID: Final = logging.NullHandler()
+"""Timeout of one answer."""
+_NO_LOG: Final = logging.NullHandler()
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(1, 32)))
-"""Characters that partition names have as percent codes (Hive's ``FileUtils``)."""
+"""Characters that are percent-encoded in partition names (Hive's ``FileUtils``)."""
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 class HiveCatalog:
-    """A database of a Hive metastore; connects when it is made."""
+    """A database of a Hive metastore; the constructor connects."""
 
     extra_properties: Mapping[str, str]
 
@@ -42,19 +41,19 @@ class HiveCatalog:
         self._transport, self._client = _connected(options.uris)
 
     def location(self, path: str) -> str:
-        """Return a base path as it is."""
+        """Return the base path unchanged."""
         return path
 
     def has_database(self) -> bool:
-        """Whether the database is there."""
+        """Whether the database exists."""
         return self._found(lambda: self._client.get_database(self._database)) is not None
 
     def create_database(self) -> None:
-        """Create the database, with Hudi's description; another may be faster."""
+        """Create the database with Hudi's description, unless another process did."""
         from pymetastore.hive_metastore import ttypes
 
         made = ttypes.Database(self._database, "automatically created by hoodie", None, None)
-        with self._asked("create the database"):
+        with self._requesting("create the database"):
             try:
                 self._client.create_database(made)
             except ttypes.AlreadyExistsException:
@@ -91,12 +90,12 @@ class HiveCatalog:
             parameters=dict(table.properties),
             tableType="MANAGED_TABLE" if self._options.managed else "EXTERNAL_TABLE",
         )
-        with self._asked(f"create the table {table.name}"):
+        with self._requesting(f"create the table {table.name}"):
             self._client.create_table(made)
         self._known[table.name.lower()] = made
 
     def change_table(self, table: CatalogTable, *, columns_changed: bool) -> None:
-        """Make a table what is said here; where columns have changed, its partitions too."""
+        """Replace a table's entry; if columns have changed, its partitions' too."""
         from pymetastore.hive_metastore import ttypes
 
         name = table.name.lower()
@@ -108,20 +107,20 @@ class HiveCatalog:
         made.parameters = dict(table.properties)
         cascades = columns_changed and bool(table.partition_keys)
         context = ttypes.EnvironmentContext({"CASCADE": "true"} if cascades else {})
-        with self._asked(f"change the table {table.name}"):
+        with self._requesting(f"change the table {table.name}"):
             self._client.alter_table_with_environment_context(self._database, name, made, context)
 
     def drop_table(self, name: str) -> None:
-        """Drop a table, and no file."""
-        with self._asked(f"drop the table {name}"):
+        """Drop a table without its files."""
+        with self._requesting(f"drop the table {name}"):
             self._client.drop_table(self._database, name.lower(), False)
 
     def partitions(
         self, table: CatalogTable, values: Sequence[tuple[str, ...]] | None
     ) -> list[CatalogPartition]:
-        """Return those of the partitions with some values that are there; all if None."""
+        """Return the partitions that have some of the values; all if None."""
         name = table.name.lower()
-        with self._asked(f"list partitions of {table.name}"):
+        with self._requesting(f"list partitions of {table.name}"):
             if values is None:
                 names = self._client.get_partition_names(self._database, name, -1)
             else:
@@ -134,26 +133,26 @@ class HiveCatalog:
         return [CatalogPartition(tuple(one.values), one.sd.location) for one in found]
 
     def add_partitions(self, table: CatalogTable, added: Sequence[CatalogPartition]) -> None:
-        """Add partitions; those that are there are left as they are."""
+        """Add partitions; existing ones stay as they are."""
         from pymetastore.hive_metastore import ttypes
 
         name = table.name.lower()
-        with self._asked(f"add partitions to {table.name}"):
+        with self._requesting(f"add partitions to {table.name}"):
             for part in self._parts(added):
                 made = [self._partition(table, one) for one in part]
                 request = ttypes.AddPartitionsRequest(self._database, name, made, True, False)
                 self._client.add_partitions_req(request)
 
     def change_partitions(self, table: CatalogTable, changed: Sequence[CatalogPartition]) -> None:
-        """Give partitions other locations."""
+        """Change the locations of partitions."""
         name = table.name.lower()
-        with self._asked(f"change partitions of {table.name}"):
+        with self._requesting(f"change partitions of {table.name}"):
             for part in self._parts(changed):
                 made = [self._partition(table, one) for one in part]
                 self._client.alter_partitions(self._database, name, made)
 
     def drop_partitions(self, table: CatalogTable, dropped: Sequence[CatalogPartition]) -> None:
-        """Drop partitions, and no file; one that is gone already is no error."""
+        """Drop partitions without their files; a missing one is no error."""
         name = table.name.lower()
         for one in dropped:
             values = list(one.values)
@@ -164,7 +163,7 @@ class HiveCatalog:
             )
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._transport.close()
 
     def _partition(self, table: CatalogTable, one: CatalogPartition) -> ttypes.Partition:
@@ -180,32 +179,32 @@ class HiveCatalog:
         return (whole[start : start + size] for start in range(0, len(whole), size))
 
     def _found(self, ask: Callable[[], T]) -> T | None:
-        """Return an answer; None where the metastore has no such object."""
+        """Return an answer; None if the metastore has no such object."""
         from pymetastore.hive_metastore import ttypes
 
-        with self._asked("answer"):
+        with self._requesting("answer"):
             try:
                 return ask()
             except (ttypes.NoSuchObjectException, ttypes.UnknownDBException):
                 return None
 
     @contextmanager
-    def _asked(self, what: str) -> Iterator[None]:
-        """Name the metastore and the request where it fails."""
+    def _requesting(self, what: str) -> Iterator[None]:
+        """Turn errors of a request into `CatalogError`."""
         from thrift.Thrift import TException
 
         try:
             yield
         except (TException, OSError, EOFError) as error:
-            told = getattr(error, "message", None) or str(error) or type(error).__name__
+            reason = getattr(error, "message", None) or str(error) or type(error).__name__
             raise CatalogError(
                 f"the Hive metastore at {', '.join(self._options.uris)} did not {what} in "
-                f"database {self._database}: {told}"
+                f"database {self._database}: {reason}"
             ) from error
 
 
 def partition_name(keys: Sequence[CatalogColumn], values: Sequence[str]) -> str:
-    """Return how a metastore calls a partition (``Warehouse.makePartName``)."""
+    """Return a partition's name in a metastore (``Warehouse.makePartName``)."""
     pairs = zip(keys, values, strict=True)
     return "/".join(f"{_escaped(key.name.lower())}={_escaped(value)}" for key, value in pairs)
 
@@ -221,8 +220,8 @@ def _connected(uris: Sequence[str]) -> tuple[Any, Any]:
     from thrift.protocol import TBinaryProtocol
     from thrift.transport import TSocket, TTransport
 
-    # Thrift logs each failure, which the error tells; without a handler it goes to the terminal
-    logging.getLogger("thrift").addHandler(_UNSAID)
+    # Thrift logs each failure, which the error has too; without a handler it prints it
+    logging.getLogger("thrift").addHandler(_NO_LOG)
     failed = []
     for uri in uris:
         host, _, port = uri.removeprefix("thrift://").rpartition(":")
@@ -236,7 +235,7 @@ def _connected(uris: Sequence[str]) -> tuple[Any, Any]:
             continue
         return transport, ThriftHiveMetastore.Client(TBinaryProtocol.TBinaryProtocol(transport))
     raise CatalogError(
-        f"no Hive metastore answers ({'; '.join(failed)}); start it, or give its address in "
+        f"no Hive metastore answers ({'; '.join(failed)}); start it, or set its address in "
         f"{CatalogOptions.uris.key}"
     )
 

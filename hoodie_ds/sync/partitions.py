@@ -1,4 +1,4 @@
-"""Partitions: from path to values, and which of them the commits since a sync are about."""
+"""Partitions of a sync: their values by path, and those that commits changed since a sync."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOUR: Final = 4
 def chosen_extractor(
     given: PartitionExtractor | None, fields: Collection[str], properties: TableProperties
 ) -> PartitionExtractor:
-    """Return how paths become values: as said, else by ``HoodieSyncConfig``'s rule."""
+    """Return the given extractor, else the one that ``HoodieSyncConfig`` infers."""
     if given is not None:
         return given
     if not fields:
@@ -68,10 +68,10 @@ _EXTRACT: Final[Mapping[PartitionExtractor, Callable[[str], tuple[str, ...]]]] =
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Partitions that a sync looks at."""
+    """Partitions that a sync compares."""
 
-    present: tuple[str, ...]  # paths of partitions that have rows, or had when they were written
-    gone: tuple[str, ...] = ()  # paths of partitions whose file groups were all replaced by nothing
+    present: tuple[str, ...]  # paths of partitions that were written to
+    gone: tuple[str, ...] = ()  # paths of partitions whose file groups were all deleted
     all_of_them: bool = False
 
 
@@ -83,7 +83,7 @@ def all_partitions(table: Table, timeline: Timeline) -> Touched:
 
 
 def touched_partitions(table: Table, timeline: Timeline, commits: Collection[Instant]) -> Touched:
-    """Return the partitions that some commits wrote to or took file groups from."""
+    """Return the partitions in which some commits wrote or replaced file groups."""
     touched: set[str] = set()
     replaced: set[str] = set()
     for instant in commits:
@@ -99,7 +99,7 @@ def touched_partitions(table: Table, timeline: Timeline, commits: Collection[Ins
 def commits_since(
     timeline: Timeline, last: str, completed: str, pending: Collection[str]
 ) -> Iterator[Instant]:
-    """Yield the writes that a sync has not seen, the newest first."""
+    """Yield the writes that completed after a sync, the newest first."""
     oldest = min((last, *pending))
     for instant in timeline.commits_backwards():
         ended_later = bool(completed) and instant.completion_time > completed

@@ -1,4 +1,4 @@
-"""What a sync told a catalog, as its caller and the command line are told."""
+"""Results of a sync into a catalog."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableSync:
-    """What was told of one table of the catalog; false if it was nothing.
+    """What changed in one table of the catalog; false if nothing did.
 
     Parameters
     ----------
     name : str
         The table.
     created : bool
-        Whether it was not there, or lay elsewhere.
+        Whether it did not exist, or had another location.
     columns : tuple of str
-        Columns that came, went or changed types.
+        Columns that were added or dropped or changed types.
     properties : bool
         Whether properties or formats changed.
     added, changed, dropped : tuple of str
@@ -39,25 +39,25 @@ class TableSync:
 
     def __str__(self) -> str:
         partitions = {"added": self.added, "moved": self.changed, "dropped": self.dropped}
-        told = [
+        changes = [
             *(["created"] if self.created else []),
             *([f"columns {', '.join(self.columns)}"] if self.columns else []),
             *(["properties"] if self.properties and not self.columns else []),
             *(f"{len(found)} partitions {what}" for what, found in partitions.items() if found),
         ]
-        return f"{self.name}: {'; '.join(told) or 'nothing new'}"
+        return f"{self.name}: {'; '.join(changes) or 'nothing new'}"
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSync:
-    """What was told of all tables of the catalog that are one Hudi table.
+    """What changed in the catalog's tables of one Hudi table.
 
     Parameters
     ----------
     database : str
         Their database.
     tables : tuple of TableSync
-        The tables of which something was told.
+        The tables that changed.
     """
 
     database: str
@@ -74,5 +74,5 @@ class CatalogSync:
 
     def __str__(self) -> str:
         if not self.tables:
-            return f"the catalog's database {self.database} knows the table as it is"
-        return f"the catalog's database {self.database} is told of {len(self.tables)} tables"
+            return f"the table is up to date in the catalog's database {self.database}"
+        return f"{len(self.tables)} tables synced into the catalog's database {self.database}"

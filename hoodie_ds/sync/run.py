@@ -1,4 +1,4 @@
-"""A sync from beginning to end: the catalog that the options name, connected and closed."""
+"""Syncs into the catalog that the options name: connect, sync, close."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ class CatalogEntries:
     options: CatalogOptions
 
     def check(self, columns: pa.Schema) -> None:
-        """Refuse where what speaks to the catalog is not installed."""
+        """Refuse if the catalog's client is not installed."""
         require_packages(self.options)
 
     def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
-        """Do nothing: a catalog is told what is visible."""
+        """Do nothing: only visible instants are synced."""
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
-        """Tell the catalog what commits have changed since the last sync."""
+        """Sync what commits changed since the last sync."""
         sync(table, timeline or table.load_timeline(), self.options)
 
     def repair(self, table: Table, *, dry: bool = False) -> CatalogSync:
-        """Tell the catalog what it lacks, of partitions as far as its options say."""
+        """Sync the differences, those of partitions as far as the options say."""
         return sync(table, table.load_timeline(), self.options, dry=dry)
 
 
 def sync(
     table: Table, timeline: Timeline, options: CatalogOptions, *, dry: bool = False
 ) -> CatalogSync:
-    """Tell a catalog what it lacks of a table."""
+    """Bring a table's entries in a catalog up to date."""
     with closing(connect(options)) as catalog:
         return SyncTool(table, timeline, options, catalog).sync(dry=dry)
 
 
 def require_packages(options: CatalogOptions) -> None:
-    """Raise if what speaks to the catalog is not installed; nothing is imported, nobody asked."""
+    """Raise if the catalog's client is not installed; imports and connects nothing."""
     if options.mode is SyncMode.GLUE:
         require("The sync into AWS Glue", "glue", "boto3")
     else:

@@ -1,8 +1,8 @@
 """The sync of a table into a catalog: computes the difference, applies it, records the sync point.
 
-It does what ``HiveSyncTool`` of Hudi 1.2 does, and leaves the same entries. Its cost follows the
-commits since the last sync, of which the properties of the catalog's table tell. Partitions come
-before the note that they are there, so a sync that ends in the middle is made up by the next.
+It makes the same entries as ``HiveSyncTool`` of Hudi 1.2. Its cost follows the commits since the
+last sync, whose sync point is in the properties of the catalog's table. Partitions are synced
+before the sync point is recorded, so the next sync completes an interrupted one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hoodie_ds.sync.catalog import (
     CatalogTable,
     is_same_place,
 )
-from hoodie_ds.sync.columns import columns_of, documented, hive_type, spark_properties
+from hoodie_ds.sync.columns import columns_of, field_comments, hive_type, spark_properties
 from hoodie_ds.sync.partitions import (
     Touched,
     all_partitions,
@@ -42,10 +42,10 @@ from hoodie_ds.timeline.timeline import Timeline
 LAST_COMMIT: Final = "last_commit_time_sync"
 LAST_COMPLETION: Final = "last_commit_completion_time_sync"
 PENDING: Final = "hoodie.py.sync.pending"
-"""Property of ours: the writes that were pending at the last sync, of a timeline of layout 1."""
+"""Property of this library: the writes that were pending at the last sync (layout 1)."""
 WRITER: Final = "hudi_writer_version"
 
-_NOTE: Final = (LAST_COMMIT, LAST_COMPLETION, PENDING)
+_SYNC_POINT: Final = (LAST_COMMIT, LAST_COMPLETION, PENDING)
 _FORMATS: Final = {
     False: "org.apache.hudi.hadoop.HoodieParquetInputFormat",
     True: "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat",
@@ -57,7 +57,7 @@ _SCHEMA_PART: Final = "spark.sql.sources.schema.part."
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One of the catalog's tables of a Hudi table."""
+    """One of the tables that a Hudi table has in a catalog."""
 
     name: str
     all_rows: bool  # whether its readers merge log files
@@ -65,7 +65,7 @@ class View:
 
 
 def views_of(name: str, table_type: TableType, options: CatalogOptions) -> list[View]:
-    """Return which tables of a catalog a Hudi table becomes, as ``HiveSyncTool.doSync`` does."""
+    """Return the catalog's tables of a Hudi table, as ``HiveSyncTool.doSync`` does."""
     if table_type is TableType.COPY_ON_WRITE:
         return [View(name, all_rows=False, base_files=False)]
     if options.tables is SyncedTables.RO:
@@ -92,14 +92,14 @@ class SyncTool:
     catalog: Catalog
 
     def sync(self, *, dry: bool = False) -> CatalogSync:
-        """Tell the catalog what it lacks."""
+        """Bring the catalog's tables up to date."""
         if schema_instant(self.table, self.timeline) is None:
             return CatalogSync(self.options.database, ())
         has_database = self.catalog.has_database()
         if not has_database and not self.options.creates_database:
             raise CatalogError(
-                f"the catalog has no database {self.options.database!r}; create it, or leave "
-                "hoodie.datasource.hive_sync.auto_create_database out"
+                f"the catalog has no database {self.options.database!r}; create it, or omit "
+                "hoodie.datasource.hive_sync.auto_create_database"
             )
         if not (has_database or dry):
             self.catalog.create_database()
@@ -112,8 +112,8 @@ class SyncTool:
         found = self.catalog.table(view.name) if has_database else None
         moved = found is not None and not is_same_place(found.location, self._base())
         known = None if moved else found
-        commits = self._news(known)
-        if known is not None and commits == [] and self._is_noted(known):
+        commits = self._new_commits(known)
+        if known is not None and commits == [] and self._is_current(known):
             return TableSync(view.name)
         wanted = self._wanted(view, known)
         touched = Touched(())
@@ -136,36 +136,36 @@ class SyncTool:
         if not dry:
             if moved:
                 self.catalog.drop_table(view.name)
-            self._tell(known, wanted, changes, result)
+            self._apply(known, wanted, changes, result)
         return result
 
-    def _tell(
+    def _apply(
         self,
         known: CatalogTable | None,
         wanted: CatalogTable,
         changes: _PartitionChanges,
         result: TableSync,
     ) -> None:
-        kept = {key: text for key, text in wanted.properties.items() if key not in _NOTE}
-        noted = replace(wanted, properties={**kept, **self._note()})
-        first = wanted if changes else noted
+        kept = {key: value for key, value in wanted.properties.items() if key not in _SYNC_POINT}
+        recorded = replace(wanted, properties={**kept, **self._sync_point()})
+        first = wanted if changes else recorded
         if known is None:
             self.catalog.create_table(first)
         elif result.columns or result.properties:
             self.catalog.change_table(first, columns_changed=bool(result.columns))
         elif not changes and not self.options.conditional:
-            self.catalog.change_table(noted, columns_changed=False)
+            self.catalog.change_table(recorded, columns_changed=False)
         if changes:
             self.catalog.add_partitions(wanted, changes.added)
             self.catalog.change_partitions(wanted, changes.changed)
             self.catalog.drop_partitions(wanted, changes.dropped)
-            self.catalog.change_table(noted, columns_changed=False)
+            self.catalog.change_table(recorded, columns_changed=False)
 
     def _base(self) -> str:
         return self.catalog.location(self.options.base_path or self.table.storage.root)
 
-    def _news(self, known: CatalogTable | None) -> list[Instant] | None:
-        """Return the commits since the last sync; None where all partitions are looked at."""
+    def _new_commits(self, known: CatalogTable | None) -> list[Instant] | None:
+        """Return the commits since the last sync; None to compare all partitions."""
         last = None if known is None else known.properties.get(LAST_COMMIT)
         if not self.options.incremental or not last or self.timeline.commit_at(last) is None:
             return None
@@ -174,12 +174,13 @@ class SyncTool:
         completed = "" if self.timeline.layout == 1 else known.properties.get(LAST_COMPLETION, "")
         return list(commits_since(self.timeline, last, completed, pending))
 
-    def _is_noted(self, known: CatalogTable) -> bool:
-        noted = ((key, known.properties.get(key, "")) for key in (LAST_COMMIT, PENDING))
-        return all(text == self._note().get(key, "") for key, text in noted)
+    def _is_current(self, known: CatalogTable) -> bool:
+        point = self._sync_point()
+        keys = (LAST_COMMIT, PENDING)
+        return all(known.properties.get(key, "") == point.get(key, "") for key in keys)
 
-    def _note(self) -> dict[str, str]:
-        """Return the properties that say up to where the catalog knows the table."""
+    def _sync_point(self) -> dict[str, str]:
+        """Return the properties that record up to which commit the catalog is synced."""
         latest = next(self.timeline.commits_backwards())
         note = {LAST_COMMIT: latest.time}
         if self.timeline.layout != 1:
@@ -194,7 +195,7 @@ class SyncTool:
         return self.table.properties.partition_fields if given is None else given
 
     def _wanted(self, view: View, known: CatalogTable | None) -> CatalogTable:
-        """Return what the catalog's table is to be, but for the note."""
+        """Return the catalog's table as it must be, without the sync point."""
         instant = schema_instant(self.table, self.timeline)
         assert instant is not None
         avro = file_changes(self.table.storage, instant).schema
@@ -202,7 +203,7 @@ class SyncTool:
         columns = list(columns_of(record, meta=not self.options.omit_meta_fields))
         comments = {} if known is None else {one.name: one.comment for one in known.columns}
         if self.options.comments:
-            comments |= {name.lower(): text for name, text in documented(avro).items()}
+            comments |= {name.lower(): text for name, text in field_comments(avro).items()}
         types = {name: hive_type(node, timestamps=self.options.support_timestamp)
                  for name, node in columns}  # fmt: skip
         fields = self._fields()
@@ -270,7 +271,7 @@ class SyncTool:
 
 @dataclass(frozen=True, slots=True)
 class _PartitionChanges:
-    """What a catalog is told of partitions; false if it is nothing."""
+    """Changes of a table's partitions in a catalog; false if there are none."""
 
     added: tuple[CatalogPartition, ...] = ()
     changed: tuple[CatalogPartition, ...] = ()
@@ -281,15 +282,15 @@ class _PartitionChanges:
 
 
 def _kept(known: CatalogTable | None) -> Mapping[str, str]:
-    """Return what stays of the properties of the catalog's table: all but parts of a schema."""
+    """Return the properties of the catalog's table that stay: all but parts of a schema."""
     if known is None:
         return {}
     properties = known.properties.items()
-    return {key: text for key, text in properties if not key.startswith(_SCHEMA_PART)}
+    return {key: value for key, value in properties if not key.startswith(_SCHEMA_PART)}
 
 
 def _changed_columns(known: CatalogTable | None, wanted: CatalogTable) -> tuple[str, ...]:
-    """Return the names of the columns that come, go or change types; none of a new table."""
+    """Return the names of added, dropped and changed columns; none for a new table."""
     if known is None:
         return ()
     old = {column.name: column for column in known.columns}
@@ -299,7 +300,7 @@ def _changed_columns(known: CatalogTable | None, wanted: CatalogTable) -> tuple[
 
 
 def _differs(known: CatalogTable, wanted: CatalogTable) -> bool:
-    """Whether formats, serde or properties of the catalog's table are not those wanted."""
+    """Whether formats, serde or properties of the catalog's table must change."""
     serde_lacks = wanted.serde_properties.items() - known.serde_properties.items()
     formats = (wanted.input_format, wanted.output_format, wanted.serde)
     same = formats == (known.input_format, known.output_format, known.serde)

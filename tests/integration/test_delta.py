@@ -180,7 +180,7 @@ def test_a_commit_that_completes_after_a_later_one_comes_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembered: int
 ) -> None:
     """Of two writers the one that began first; the other has committed twice meanwhile."""
-    monkeypatch.setattr("hoodie_ds.sync.delta.changes._REMEMBERED", remembered)
+    monkeypatch.setattr("hoodie_ds.sync.delta.changes._LISTED", remembered)
     several = {
         "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
         "hoodie.clean.failed.writes.policy": "LAZY",
@@ -207,7 +207,7 @@ def test_the_log_of_another_delta_table_is_left_alone(tmp_path: Path) -> None:
     table.upsert(A)
     write_deltalake(str(tmp_path), pa.table({"a": [1]}))
     before = sorted((tmp_path / "_delta_log").iterdir())
-    with pytest.raises(DeltaSyncError, match="a folder of its own"):
+    with pytest.raises(DeltaSyncError, match="give the Hudi table its own folder"):
         table.sync_delta()
     assert [f.service for f in table.upsert(B, SYNC).failed_services] == [Service.DELTA]
     assert sorted((tmp_path / "_delta_log").iterdir()) == before
@@ -406,7 +406,7 @@ def test_many_commits_without_the_option_are_made_up_for(
     assert delta(tmp_path).version() == 1
 
 
-def test_others_that_put_versions_all_the_time_are_told_of(tmp_path: Path) -> None:
+def test_a_sync_gives_up_after_twenty_versions_of_other_processes(tmp_path: Path) -> None:
     HoodieTable(tmp_path, TRIPS).upsert(A)
 
     class Taken(LocalStorage):
@@ -414,5 +414,5 @@ def test_others_that_put_versions_all_the_time_are_told_of(tmp_path: Path) -> No
             super().put_if_absent(path, b'{"protocol": {"writerFeatures": ["writtenByHudi"]}}')
             raise AlreadyExistsError(path)
 
-    with pytest.raises(DeltaSyncError, match="others put 20 versions"):
+    with pytest.raises(DeltaSyncError, match="other processes put 20 versions"):
         sync(open_table(Taken(str(tmp_path))), SystemClock(), RandomIds())

@@ -3129,7 +3129,7 @@ CATALOGS = [
     Mutant(
         "a sync looks at the commits that began after the last one alone",
         within(
-            "SyncTool._news",
+            "SyncTool._new_commits",
             commits_since=lambda timeline, last, *_: (
                 i for i in timeline.commits_backwards() if i.time > last
             ),

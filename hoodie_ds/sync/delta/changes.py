@@ -1,8 +1,8 @@
-"""What the base files of a table have become since a Delta log was brought up to date.
+"""The base files that were added and removed since the newest version of a Delta log.
 
 The files of a Delta table are the base files of the newest slices: Hudi's read-optimised query.
-Commits since then tell which file groups have changed, and only those are looked at; where that
-does not tell all, the whole table is compared with the whole log.
+Only file groups that newer commits changed are compared; if commits do not show all changes, the
+whole table is compared with the whole log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.sync.delta.log import Synced
+from hoodie_ds.sync.delta.log import SyncPoint
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.file_changes import file_changes
@@ -22,25 +22,25 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.timeline import Timeline
 
 _MOST_COMMITS: Final = 50
-"""Of more new commits the whole table is looked at."""
-_REMEMBERED: Final = 50
-"""Newest commits of which each is known to be in the log, as an older one may complete late."""
+"""With more new commits the whole table is compared."""
+_LISTED: Final = 50
+"""Number of newest commits that a version lists one by one, as an older one may complete late."""
 _DELETING: Final = (Action.CLEAN, Action.RESTORE)
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What came and went."""
+    """Base files that were added and removed."""
 
     commits: tuple[Instant, ...]
     added: Mapping[str, FileStatus]
     removed: frozenset[str] | None  # None for a comparison of the whole table
 
 
-def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Changes | None:
-    """Return what changed by the commits that a log lacks; None if commits do not show it all.
+def changes_since(storage: Storage, timeline: Timeline, synced: SyncPoint) -> Changes | None:
+    """Return the changes by the commits that a log lacks; None if commits do not show all changes.
 
-    That is so if commits in the log were rolled back, if a clean may have deleted files that the
+    They do not if commits in the log were rolled back, if a clean may have deleted files that the
     log still has, or if there are too many commits.
     """
     beyond = takewhile(lambda i: padded(i.time) > synced.up_to, timeline.commits_backwards())
@@ -68,20 +68,20 @@ def changes_since(storage: Storage, timeline: Timeline, synced: Synced) -> Chang
 
 
 def whole_table(storage: Storage, timeline: Timeline) -> Changes:
-    """Return all base files that a reader sees, as added."""
+    """Return all visible base files as added."""
     listed = FileSystemView(storage, timeline).data_files()
     newest = next(timeline.commits_backwards(), None)
     return Changes(() if newest is None else (newest,), _visible(storage, timeline, listed), None)
 
 
-def remembered(timeline: Timeline) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the time up to which all commits are in a log, and the times of others.
+def covered(timeline: Timeline) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the time up to which a version covers all commits, and the times of others.
 
-    Those are of the commits after it, and of the instants up to it that are not complete.
+    These are the commits after it, and the pending instants up to it.
     """
-    newest = tuple(islice(timeline.commits_backwards(), _REMEMBERED + 1))
-    up_to = "" if len(newest) <= _REMEMBERED else padded(newest[-1].time)
-    after = tuple(i.time for i in reversed(newest[:_REMEMBERED]))
+    newest = tuple(islice(timeline.commits_backwards(), _LISTED + 1))
+    up_to = "" if len(newest) <= _LISTED else padded(newest[-1].time)
+    after = tuple(i.time for i in reversed(newest[:_LISTED]))
     return up_to, after, tuple(i.time for i in timeline.pending if padded(i.time) <= up_to)
 
 

@@ -1,7 +1,7 @@
-"""A checkpoint of a Delta log: what all versions up to one make, in a Parquet file.
+"""A checkpoint of a Delta log: the state after a version, in a Parquet file.
 
-It holds no removed files. Those tell a vacuum alone what it may delete, and nothing is old enough
-for that by the properties of the table.
+It has no removed files: only a vacuum reads those, and by the table's properties none is ever old
+enough to be deleted.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_TEXTS: Final = pa.map_(pa.string(), pa.string())
+_STRINGS: Final = pa.map_(pa.string(), pa.string())
 _NAMES: Final = pa.list_(pa.string())
-_FORMAT: Final = pa.struct({"provider": pa.string(), "options": _TEXTS})
+_FORMAT: Final = pa.struct({"provider": pa.string(), "options": _STRINGS})
 _SCHEMA: Final = pa.schema(
     {
         "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
         "add": pa.struct(
             {
                 "path": pa.string(),
-                "partitionValues": _TEXTS,
+                "partitionValues": _STRINGS,
                 "size": pa.int64(),
                 "modificationTime": pa.int64(),
                 "dataChange": pa.bool_(),
@@ -45,7 +45,7 @@ _SCHEMA: Final = pa.schema(
                 "schemaString": pa.string(),
                 "partitionColumns": _NAMES,
                 "createdTime": pa.int64(),
-                "configuration": _TEXTS,
+                "configuration": _STRINGS,
             }
         ),
         "protocol": pa.struct(
@@ -62,7 +62,7 @@ _MAPS: Final = {"partitionValues", "configuration"}
 
 
 def write_checkpoint(actions: Sequence[dict[str, Any]]) -> tuple[bytes, int]:
-    """Return the file of some actions, and how many there are."""
+    """Return the file of some actions, and their number."""
     buffer = io.BytesIO()
     rows = [{kind: _packed(body) for kind, body in action.items()} for action in actions]
     pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), buffer)
@@ -70,7 +70,7 @@ def write_checkpoint(actions: Sequence[dict[str, Any]]) -> tuple[bytes, int]:
 
 
 def read_checkpoint(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the actions of a file, as lines of a version."""
+    """Yield the actions of a file, as those of a version."""
     for row in pq.read_table(pa.BufferReader(data)).to_pylist():
         for kind, body in row.items():
             if body is not None:

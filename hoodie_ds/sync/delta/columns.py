@@ -1,9 +1,9 @@
-"""A table's columns as Delta has them, and what a reader and a writer have to know of them.
+"""A table's schema in Delta, and the table features that readers and writers must support.
 
-From the Delta protocol, "schema serialization format" and "table features". Every column is
-nullable, as in the files. Partition columns are columns like others: they are in the files, and a
-value that the log gave in their place would be another one wherever the path does not tell it (null
-and empty text share a path, keys move, timestamps are formatted).
+See the Delta protocol, "schema serialization format" and "table features". Every column is
+nullable, as in the files. Partition columns are ordinary columns: they are in the files, and the
+path does not always have their exact value (null and the empty string share a path, keys move,
+timestamps are formatted).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hoodie_ds.columns.meta_columns import META_COLUMNS, with_meta_columns
 from hoodie_ds.errors import SchemaError
 
 WRITER_FEATURE: Final = "writtenByHudi"
-"""No writer of Delta knows it, so none but this library changes the log, nor vacuums the table."""
+"""No writer of Delta supports it, so only this library changes the log, and no other vacuums."""
 
 _NO_ZONE: Final = "timestampNtz"
 _PRIMITIVE: Final = {
@@ -43,7 +43,7 @@ def check_columns(columns: pa.Schema) -> None:
 
 
 def schema_string(columns: pa.Schema, *, meta: bool) -> str:
-    """Return a table's schema as a Delta log has it."""
+    """Return a table's schema in Delta's JSON."""
     all_columns = with_meta_columns(columns) if meta else columns
     names = () if meta else META_COLUMNS
     fields = [_field(one) for one in all_columns if one.name not in names]
@@ -93,6 +93,6 @@ def _type(path: str, kind: pa.DataType) -> object:
         element = _type(f"{path}.element", kind.value_type)
         return {"type": "array", "elementType": element, "containsNull": True}
     raise SchemaError(
-        f"column {path!r} is {kind}, for which Delta has no type; leave hoodie.py.delta.sync out, "
-        "or store the column as another type"
+        f"column {path!r} is {kind}, for which Delta has no type; omit hoodie.py.delta.sync, or "
+        "store the column as another type"
     )

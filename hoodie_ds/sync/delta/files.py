@@ -1,6 +1,6 @@
-"""The actions of a Delta log that bring a base file into a table, and take it away.
+"""The actions of a Delta log that add and remove base files.
 
-What a file holds is read from its footer, so the statistics are true for files of any writer.
+Statistics are read from a file's footer, so they are right for files of any writer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.protocol import FileStatus, Storage
 
 _LONGEST: Final = 128
-"""Characters of a text among the statistics; longer ones are left out, never cut."""
+"""Longest string among the statistics; longer ones are left out, never cut."""
 _UNESCAPED: Final = "/=:@!$&'()*+,;-._~"
 
 Action = dict[str, Any]
@@ -43,7 +43,7 @@ def remove_action(path: str, now_ms: int, *, changes: bool) -> Action:
 
 
 def escaped(paths: Iterable[str]) -> set[str]:
-    """Return paths as actions have them."""
+    """Return the paths as they are in actions."""
     return {quote(path, safe=_UNESCAPED) for path in paths}
 
 
@@ -64,15 +64,15 @@ def _statistics(storage: Storage, path: str, columns: Collection[str]) -> Action
                 footer.row_group(group).column(number).statistics
                 for group in range(footer.num_row_groups)
             )
-            _tell(found, name, list(groups))
+            _add_statistics(found, name, list(groups))
     if not (found["minValues"].keys() == found["maxValues"].keys() == set(columns)):
-        # deltalake's Arrow dataset takes a bound that is missing among others for no match.
+        # If only some bounds are missing, deltalake's Arrow dataset finds no match.
         return {"numRecords": footer.num_rows}
     return found
 
 
-def _tell(found: Action, name: str, groups: list[Any]) -> None:
-    """Say what is known of a column, if each row group says it."""
+def _add_statistics(found: Action, name: str, groups: list[Any]) -> None:
+    """Add the statistics of a column that all row groups have."""
     if not groups or any(one is None or not one.has_null_count for one in groups):
         return
     found["nullCount"][name] = sum(one.null_count for one in groups)
@@ -80,6 +80,6 @@ def _tell(found: Action, name: str, groups: list[Any]) -> None:
     if not with_values or not all(one.has_min_max for one in with_values):
         return
     low, high = min(one.min for one in with_values), max(one.max for one in with_values)
-    for told, value in (("minValues", low), ("maxValues", high)):
+    for bound, value in (("minValues", low), ("maxValues", high)):
         if type(value) is int or (isinstance(value, str) and len(value) <= _LONGEST):
-            found[told][name] = value
+            found[bound][name] = value

@@ -1,4 +1,4 @@
-"""The Delta log of a table as a follower of it."""
+"""The Delta log of a table as its follower."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class DeltaLog:
         check_columns(columns)
 
     def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
-        """Do nothing: a version of the log takes in what is visible."""
+        """Do nothing: a version of the log has only visible commits."""
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
-        """Put the version that the log lacks, by the commits since the newest one."""
-        sync(table, self.clock, self.ids)  # loads the timeline once it has the log's end
+        """Put a version with the commits since the newest one."""
+        sync(table, self.clock, self.ids)  # loads the timeline after the log's newest version
 
     def repair(self, table: Table, *, dry: bool = False) -> DeltaSync:
         """Compare the whole table with the whole log."""

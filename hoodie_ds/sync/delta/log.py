@@ -1,9 +1,8 @@
-"""A Delta log: its versions, what they make, and the next one (Delta protocol, "actions").
+"""A Delta log: its versions, the state after them, and the next one (Delta protocol, "actions").
 
-A version is a file with the next number, put if absent by the table's own storage: the same
-promise on which Hudi's commits rest here, on every storage that takes them, and what is added,
-removed and noted comes in one step. The newest version tells how far the log goes, so nothing older
-is read to write the next one.
+A version is a file with the next number, put if absent by the table's own storage, as the Hudi
+commits of this library are. So it adds and removes files and records the sync point in one step.
+The newest version has the sync point, so no older one is read to write the next.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _KEPT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
-    """How far a version of the log goes, as its ``commitInfo`` has it."""
+class SyncPoint:
+    """The commits that a version of the log covers, as recorded in its ``commitInfo``."""
 
     instant: str = ""
     up_to: str = ""
@@ -48,16 +47,16 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest version of a log; `synced` is None if it is not of this library's making."""
+    """The newest version of a log; `synced` is None if this library did not write it."""
 
     version: int = -1
-    synced: Synced | None = None
+    synced: SyncPoint | None = None
     names: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """What the versions of a log make."""
+    """The state of a Delta table after the versions of its log."""
 
     files: dict[str, Action] = field(default_factory=dict)
     batches: dict[str, Action] = field(default_factory=dict)
@@ -65,7 +64,7 @@ class Snapshot:
     protocol: Action | None = None
 
     def apply(self, action: Mapping[str, Action]) -> None:
-        """Take an action in."""
+        """Apply an action."""
         for kind, body in action.items():
             if kind == "add":
                 self.files[body["path"]] = body
@@ -80,7 +79,7 @@ class Snapshot:
 
     @property
     def actions(self) -> list[dict[str, Action]]:
-        """What makes the same."""
+        """The actions that make this state."""
         return [
             {"protocol": self.protocol or {}},
             {"metaData": self.meta or {}},
@@ -101,7 +100,7 @@ def read_head(storage: Storage) -> Head:
         state = action.get("commitInfo", {}).get(_STATE)
         if state is not None:
             lists = {name: tuple(state.get(name, ())) for name in _LISTS}
-            synced = Synced(**{**state, **lists})
+            synced = SyncPoint(**{**state, **lists})
     return Head(version, synced, names)
 
 
@@ -114,12 +113,12 @@ def read_version(storage: Storage, version: int) -> list[dict[str, Action]]:
     except (NotFoundError, ValueError, RecursionError) as error:
         raise DeltaSyncError(
             f"{storage.root}/{path} cannot be read ({error}); delete {LOG} and sync again, which "
-            "makes a new log of the table as it is"
+            "makes a new log of the current table"
         ) from error
 
 
 def read_snapshot(storage: Storage, head: Head) -> Snapshot:
-    """Return what the log of a table makes, by its newest checkpoint and the versions after it."""
+    """Return the state after a log, from its newest checkpoint and the versions after it."""
     snapshot, first = Snapshot(), 0
     of_checkpoints = [name for name in head.names if name.endswith(".checkpoint.parquet")]
     if of_checkpoints:
@@ -132,25 +131,25 @@ def read_snapshot(storage: Storage, head: Head) -> Snapshot:
     features = (snapshot.protocol or {}).get("writerFeatures") or ()
     if head.version >= 0 and WRITER_FEATURE not in features:
         raise DeltaSyncError(
-            f"{storage.root}/{LOG} is the log of a Delta table that this library has not made; "
-            "leave hoodie.py.delta.sync out, or give the Hudi table a folder of its own"
+            f"{storage.root}/{LOG} is the log of a Delta table that this library did not create; "
+            "omit hoodie.py.delta.sync, or give the Hudi table its own folder"
         )
     return snapshot
 
 
 def put_version(
-    storage: Storage, head: Head, actions: Iterable[Action], info: Action, synced: Synced
+    storage: Storage, head: Head, actions: Iterable[Action], info: Action, synced: SyncPoint
 ) -> bool:
-    """Put the version after the newest one; False if somebody else has."""
+    """Put the version after the newest one; returns False if another process was faster."""
     lines = [{"commitInfo": {**info, _STATE: asdict(synced)}}, *actions]
     body = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
     return put_decisively(storage, _path(head.version + 1), f"{body}\n".encode())
 
 
-def with_checkpoint(head: Head, synced: Synced) -> Synced:
-    """Return how far the next version goes, noting a checkpoint if it is to have one.
+def with_checkpoint(head: Head, synced: SyncPoint) -> SyncPoint:
+    """Return the next version's sync point, with a checkpoint if one is due.
 
-    A large table has them more seldom, so that they cost each version about the same.
+    Large tables have them more rarely, so that the cost for each version is about the same.
     """
     last = synced.checkpoints[-1] if synced.checkpoints else 0
     due = max(_FEWEST, synced.num_files // _FILES_A_VERSION)
@@ -160,10 +159,10 @@ def with_checkpoint(head: Head, synced: Synced) -> Synced:
     return replace(synced, checkpoints=kept)
 
 
-def tidy(storage: Storage, head: Head, synced: Synced) -> None:
-    """Write the checkpoint of the newest version, if it is due, and delete what is long past.
+def tidy(storage: Storage, head: Head, synced: SyncPoint) -> None:
+    """Write the checkpoint of the newest version if it is due, and delete old versions.
 
-    Versions from the third checkpoint before stay. Nothing depends on this being done.
+    Versions since the third newest checkpoint stay. Nothing depends on this step.
     """
     version = head.version + 1
     if not synced.checkpoints or synced.checkpoints[-1] != version:

@@ -1,8 +1,8 @@
-"""The table as Delta: one version brings its log up to date with the Hudi table.
+"""The sync of a Delta log: one version brings it up to date with the Hudi table.
 
-Each version names the Hudi commits that it includes, and has the ``txn`` actions of their
-micro-batches along with their files. So the next sync does exactly what is left, however the
-process before it ended; of two at a time one puts the version, and the other compares again.
+Each version names the Hudi commits that it covers, and has their files and the ``txn`` actions of
+their micro-batches. So the next sync does exactly the rest, even after a crash; of two concurrent
+syncs one puts the version, and the other compares again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hoodie_ds.columns.meta_columns import COMMIT_TIME, with_meta_columns
 from hoodie_ds.environment import Clock, IdSource
 from hoodie_ds.errors import DeltaSyncError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.sync.delta.changes import Changes, changes_since, remembered, whole_table
+from hoodie_ds.sync.delta.changes import Changes, changes_since, covered, whole_table
 from hoodie_ds.sync.delta.columns import protocol, schema_string
 from hoodie_ds.sync.delta.files import Action, add_action, escaped, remove_action
 from hoodie_ds.sync.delta.log import (
     LOG,
     Head,
-    Synced,
+    SyncPoint,
     put_version,
     read_head,
     read_snapshot,
@@ -43,11 +43,11 @@ from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 
 _TRIES: Final = 20
-_LOOKED_AT: Final = 20
-"""Commits in which micro-batches are looked for when the log does not tell them."""
+_MOST_SEARCHED: Final = 20
+"""Commits in which micro-batches are searched if the log does not have them."""
 _REARRANGES: Final = "CLUSTER"
 _CONFIGURATION: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
-"""A vacuum deletes no file that is younger, whether the log knows it or not."""
+"""A vacuum deletes no file that is younger, in the log or not."""
 _SKIPPING: Final = "delta.dataSkippingStatsColumns"
 _PLAIN: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 """Names that need no quotes in a list of columns."""
@@ -60,17 +60,17 @@ class DeltaSync:
     Parameters
     ----------
     version : int
-        Newest version of the Delta log afterwards; -1 if there is no log and nothing to put in.
+        Newest version of the Delta log afterwards; -1 if there is no log and none is needed.
     instant : str
-        Time of the newest Hudi commit that is in it.
+        Time of the newest Hudi commit in it.
     added, removed : int
-        Data files that came and went.
+        Number of data files that were added and removed.
     is_whole : bool
         Whether the whole table was compared with the whole log.
     is_changed : bool
         Whether there was anything to do.
     dry : bool
-        Whether nothing was done, and this is what would be.
+        Whether nothing was done, and this is what a sync would do.
     """
 
     version: int
@@ -95,20 +95,20 @@ class DeltaSync:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A version to be put."""
+    """The next version of a log."""
 
     actions: list[Action]
-    synced: Synced
+    synced: SyncPoint
     result: DeltaSync
 
 
 def sync(
     table: Table, clock: Clock, ids: IdSource, *, whole: bool = False, dry: bool = False
 ) -> DeltaSync:
-    """Bring the Delta log of a table to where the table is."""
+    """Bring the Delta log of a table up to date."""
     storage = table.storage
     for _ in range(_TRIES):
-        head = read_head(storage)  # before the timeline, which then is not behind it
+        head = read_head(storage)  # before the timeline, so that the timeline is not older
         timeline = table.load_timeline()
         version = _next(table, timeline, head, clock.now_ms(), whole=whole)
         if version is None:
@@ -126,16 +126,17 @@ def sync(
             tidy(storage, head, version.synced)
             return version.result
     raise DeltaSyncError(
-        f"{storage.root}/{LOG}: others put {_TRIES} versions meanwhile; the next sync makes up"
+        f"{storage.root}/{LOG}: other processes put {_TRIES} versions meanwhile; the next sync "
+        "brings the log up to date"
     )
 
 
 def _next(
     table: Table, timeline: Timeline, head: Head, now_ms: int, *, whole: bool
 ) -> _Version | None:
-    """Return the version that the log lacks; None if it lacks nothing."""
+    """Return the next version of a log; None if the log is up to date."""
     columns = table_schema(table, timeline)
-    storage, last = table.storage, head.synced or Synced()
+    storage, last = table.storage, head.synced or SyncPoint()
     if columns is None and not last.num_files:
         return None
     found = None
@@ -144,16 +145,16 @@ def _next(
     is_whole = found is None
     changes = found or whole_table(storage, timeline)
     removed, added = _difference(storage, head, changes)
-    told = frozenset() if columns is None else _told(table, columns)
-    configuration = _configuration(told)
-    schema, meta = "", last.meta  # of a table whose commits are all taken back
+    bounded = frozenset() if columns is None else _bounded_columns(table, columns)
+    configuration = _configuration(bounded)
+    schema, meta = "", last.meta  # of a table whose commits are all rolled back
     if columns is not None:
         schema = schema_string(columns, meta=table.properties.populate_meta_fields)
         meta = xxhash.xxh64_hexdigest(f"{schema} {configuration}".encode())
     if changes.removed is not None and not changes.commits and meta == last.meta:
         return None
-    up_to, after, pending = remembered(timeline)
-    synced = Synced(
+    up_to, after, pending = covered(timeline)
+    synced = SyncPoint(
         instant=_newest(timeline),
         up_to=up_to,
         after=after,
@@ -182,7 +183,8 @@ def _next(
     ]
     actions += [{"remove": remove_action(path, now_ms, changes=not moves)} for path in removed]
     actions += [
-        {"add": add_action(storage, changes.added[path], told, changes=not moves)} for path in added
+        {"add": add_action(storage, changes.added[path], bounded, changes=not moves)}
+        for path in added
     ]
     done = DeltaSync(
         head.version + 1, synced.instant, len(added), len(removed), is_whole, is_changed=True
@@ -190,14 +192,14 @@ def _next(
     return _Version(actions, with_checkpoint(head, synced), done)
 
 
-def _knows(last: Synced, synced: Synced) -> bool:
-    """Whether a log goes as far as another state says; commits may have been archived since."""
+def _knows(last: SyncPoint, synced: SyncPoint) -> bool:
+    """Whether a log covers all commits of another sync point; some may be archived since."""
     known = {*last.after, *(time for time in synced.after if padded(time) <= last.up_to)}
     return last.instant == synced.instant and known.issuperset(synced.after)
 
 
 def _difference(storage: Storage, head: Head, changes: Changes) -> tuple[list[str], list[str]]:
-    """Return the files to remove, as the log has them, and those to add, as storage has them."""
+    """Return the files to remove, as named in the log, and those to add, as named on storage."""
     if changes.removed is not None:
         return sorted(escaped(changes.removed)), sorted(changes.added)
     log = read_snapshot(storage, head).files
@@ -206,7 +208,7 @@ def _difference(storage: Storage, head: Head, changes: Changes) -> tuple[list[st
 
 
 def _meta(
-    table: Table, synced: Synced, schema: str, configuration: Mapping[str, str], now_ms: int
+    table: Table, synced: SyncPoint, schema: str, configuration: Mapping[str, str], now_ms: int
 ) -> Action:
     """Return the ``metaData`` action."""
     return {
@@ -221,8 +223,11 @@ def _meta(
     }
 
 
-def _told(table: Table, columns: pa.Schema) -> frozenset[str]:
-    """Columns by whose values a reader leaves files out: whole numbers and texts of plain names."""
+def _bounded_columns(table: Table, columns: pa.Schema) -> frozenset[str]:
+    """Columns with bounds in the log: key, partition and ordering fields that readers filter by.
+
+    They must be integers or strings, with names that need no quotes.
+    """
     properties = table.properties
     fields = properties.partition_fields + properties.record_key_fields
     schema = with_meta_columns(columns) if properties.populate_meta_fields else columns
@@ -236,24 +241,24 @@ def _told(table: Table, columns: pa.Schema) -> frozenset[str]:
     )
 
 
-def _configuration(told: Iterable[str]) -> dict[str, str]:
-    """Return the properties of the Delta table: of other columns the log tells no bounds."""
-    names = ",".join(sorted(told))
+def _configuration(bounded: Iterable[str]) -> dict[str, str]:
+    """Return the properties of the Delta table, which name the columns with bounds."""
+    names = ",".join(sorted(bounded))
     return {**_CONFIGURATION, **({_SKIPPING: names} if names else {})}
 
 
 def _new_id(table: Table, timeline: Timeline) -> str:
-    """Return what the Delta table is known by as long as its log lasts."""
+    """Return the identifier of the Delta table for as long as its log exists."""
     named = f"{table.storage.root} {table.properties.name} {_newest(timeline)}"
     return str(uuid.uuid5(uuid.NAMESPACE_URL, named))
 
 
 def _batches(
-    storage: Storage, timeline: Timeline, changes: Changes, last: Synced
+    storage: Storage, timeline: Timeline, changes: Changes, last: SyncPoint
 ) -> dict[str, int]:
-    """Return the newest micro-batch of each query: each commit of ours tells those before it."""
+    """Return the newest micro-batch of each query; our commits have those before them too."""
     known = {} if changes.removed is None else dict(last.batches)
-    newest = tuple(islice(timeline.commits_backwards(), _LOOKED_AT))
+    newest = tuple(islice(timeline.commits_backwards(), _MOST_SEARCHED))
     commits = newest[::-1] if changes.removed is None else changes.commits
     for commit in _read(storage, commits):
         if commit.is_ours:

@@ -238,7 +238,7 @@ def test_a_catalog_is_told_of_the_table(path: Path) -> None:
         assert "  trips_ro: created; 2 partitions added" in told
         assert fake.tables == {}
         done("sync", "hive", path, "--yes")
-        assert "knows the table as it is" in done("sync", "hive", path, "--yes").out
+        assert "the table is up to date in" in done("sync", "hive", path, "--yes").out
     assert set(fake.get_all_tables("default")) == {"trips", "trips_ro", "trips_rt"}
     refused = run("sync", "hive", path, "--yes", "--conf",
                   "hoodie.datasource.hive_sync.metastore.uris=thrift://127.0.0.1:1")  # fmt: skip

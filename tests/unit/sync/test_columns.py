@@ -10,7 +10,7 @@ from hoodie_ds.config.enums import PartitionExtractor as By
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.sync.catalog import CatalogColumn, is_same_place
-from hoodie_ds.sync.columns import columns_of, documented, hive_type, spark_properties
+from hoodie_ds.sync.columns import columns_of, field_comments, hive_type, spark_properties
 from hoodie_ds.sync.hive import partition_name
 from hoodie_ds.sync.partitions import partition_values
 
@@ -53,7 +53,7 @@ def test_sparks_schema_says_what_may_be_null_and_is_cut_into_parts() -> None:
 def test_what_a_schema_says_of_its_fields() -> None:
     fields = [{"name": "a", "type": "int", "doc": "an a"}, {"name": "b", "type": "int"}]
     avro = json.dumps({"type": "record", "name": "r", "fields": fields})
-    assert documented(avro) == {"a": "an a"}
+    assert field_comments(avro) == {"a": "an a"}
 
 
 @pytest.mark.parametrize(
