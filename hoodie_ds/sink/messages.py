@@ -48,6 +48,8 @@ class TaskCommitMessage:
     statuses: tuple[WriteStatus, ...] = ()  # of durable files
     staged: tuple[StagedRows, ...] = ()
     digest: InputDigest = field(default_factory=InputDigest)
+    formerly: InputDigest | None = None
+    """Digest of the rows in the table's types, as earlier releases stored it, of a replay."""
     partitions: tuple[str, ...] = ()  # of the rows of a partition delete
     metrics: WriteMetrics = field(default_factory=WriteMetrics)
     already_committed: bool = False  # nothing was written

@@ -24,7 +24,12 @@ from hoodie_ds.sink.hidden_columns import Assignment, copies_among, without_copi
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.metrics import WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, distinct_partitions
-from hoodie_ds.sink.replay.replay import digest_of, digest_only, with_known_batches
+from hoodie_ds.sink.replay.replay import (
+    digest_of,
+    digest_of_partitions,
+    digest_only,
+    with_known_batches,
+)
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.transaction import heartbeat
@@ -108,12 +113,13 @@ def _write_rows(
             locations, copies = assignment.locations(chunk), copies_among(chunk)
             once = keyed
             if copies is not None:
+                chunk = chunk.filter(pa.array(~copies))
                 once = KeyedRows(plan, keyed.rows.filter(pa.array(~copies)))
             if locations is None:  # rows must be located here
                 writer.write(once)
             else:
                 writer.write(keyed, locations)
-            digest += digest_of(plan, batch_id, once.rows)  # while they are encoded
+            digest += digest_of(plan, batch_id, chunk, once.rows)  # while they are encoded
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, isinstance(plan.index, BucketIndex))
         statuses, staged = writer.close(owns)
@@ -169,7 +175,7 @@ def _take_partitions(
     is_empty = not batch.plan.schema.names  # nothing was committed to the table
     for part in batches:
         rows = without_copies(pa.Table.from_batches([part]))
-        digest += digest_of(batch.plan, batch_id, rows)
+        digest += digest_of_partitions(batch_id, rows)
         if batch.options.partitions_to_delete is None and not is_empty:
             seen |= distinct_partitions(batch.plan, rows)
     return TaskCommitMessage(batch, batch_id, digest=digest, partitions=tuple(sorted(seen)))
@@ -179,14 +185,11 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
     """Yield each chunk with its rows in the table's types, checked to be storable."""
     properties = plan.table.properties
     keys = {*properties.record_key_fields, *properties.partition_fields}
-    stored = plan.schema
-    if plan.operation is Operation.DELETE:  # which stores only keys and their order
-        needed = {path.partition(".")[0] for path in (*keys, *properties.ordering_fields)}
-        stored = pa.schema([f for f in stored if f.name in needed or f.name in keys])
+    taken = plan.taken_schema
     row = 0
     for chunk in chunks:
-        rows = admit(chunk, stored, row, keys)
-        rows = rows if stored is plan.schema else conform(chunk, plan.schema)
+        rows = admit(chunk, taken, row, keys)
+        rows = rows if taken is plan.schema else conform(chunk, plan.schema)
         yield chunk, KeyedRows(plan, rows)
         row += chunk.num_rows
 

@@ -105,6 +105,16 @@ class WritePlan:
         return self.operation.merges or (self.operation is Operation.INSERT and checked)
 
     @cached_property
+    def taken_schema(self) -> pa.Schema:
+        """The user columns that the write takes: a delete only those of keys and their order."""
+        if self.operation is not Operation.DELETE:
+            return self.schema
+        properties = self.table.properties
+        keys = {*properties.record_key_fields, *properties.partition_fields}
+        needed = {path.partition(".")[0] for path in (*keys, *properties.ordering_fields)}
+        return pa.schema([f for f in self.schema if f.name in needed | keys])
+
+    @cached_property
     def stored_schema(self) -> pa.Schema:
         """The schema of data files: meta columns, then user columns."""
         return with_meta_columns(self.schema)

@@ -19,7 +19,7 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.errors import MissedBatchesError, ReplayMismatchError
 from hoodie_ds.formats.avro.schema import normalise_schema
-from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.formats.schema_conversion import conform, conform_column
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
@@ -34,17 +34,38 @@ from hoodie_ds.transaction.rolled_back_batches import rolled_back_batches
 _log = logging.getLogger("hoodie_ds")
 
 
-def digest_of(plan: WritePlan, batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
-    """Return the digest of rows: of their keys, or of their columns in a table without keys.
+def digest_of(
+    plan: WritePlan, batch_id: BatchId | None, rows: pa.Table, converted: pa.Table
+) -> InputDigest:
+    """Return the digest of rows as they came, and so of the same rows as long as they come again.
 
-    Rows of a batch without identity are only counted, as it cannot come again.
+    `converted` are the rows in the table's types, which other batches may widen. Rows of a batch
+    without identity are only counted, as it cannot come again.
     """
     if batch_id is None:
         return InputDigest(rows.num_rows)
-    if plan.operation is Operation.DELETE_PARTITION:  # they need only partition columns
-        rows = rows.drop_columns([n for n in rows.column_names if n in HIDDEN_COLUMNS])
-        return InputDigest.of(conform(rows, normalise_schema(rows.schema)))
-    rows = conform(rows, plan.schema)
+    taken = plan.taken_schema.names
+    rows = rows.select([name for name in rows.column_names if name in taken])
+    kinds = normalise_schema(rows.schema)
+    columns = [
+        converted.column(field.name)
+        if converted.field(field.name).type == field.type
+        else conform_column(rows.column(field.name), field.type, field.name)
+        for field in kinds
+    ]
+    return _digest(plan, pa.table(columns, schema=kinds))
+
+
+def digest_of_partitions(batch_id: BatchId | None, rows: pa.Table) -> InputDigest:
+    """Return the digest of the rows of a partition delete, which need only partition columns."""
+    if batch_id is None:
+        return InputDigest(rows.num_rows)
+    rows = rows.drop_columns([n for n in rows.column_names if n in HIDDEN_COLUMNS])
+    return InputDigest.of(conform(rows, normalise_schema(rows.schema)))
+
+
+def _digest(plan: WritePlan, rows: pa.Table) -> InputDigest:
+    """The digest of rows: of keys and values, or of columns in a table without keys."""
     if plan.index is None:
         return InputDigest.of_columns(rows)
     fields = plan.table.properties.record_key_fields
@@ -100,18 +121,30 @@ def _undone_before(storage: Storage, batch_id: BatchId, highest: int) -> int | N
 def digest_only(
     batch: Batch, batch_id: BatchId, batches: Iterable[pa.RecordBatch]
 ) -> TaskCommitMessage:
-    """Read one task's rows of a committed batch for their digest, and write nothing."""
-    digest = InputDigest()
+    """Read one task's rows of a committed batch for their digests, and write nothing."""
+    plan, digest, formerly = batch.plan, InputDigest(), InputDigest()
     for part in batches:
         rows = without_copies(pa.Table.from_batches([part]))
-        digest += digest_of(batch.plan, batch_id, rows)
-    return TaskCommitMessage(batch, batch_id, digest=digest, already_committed=True)
+        if plan.operation is Operation.DELETE_PARTITION:
+            digest += (of_part := digest_of_partitions(batch_id, rows))
+            formerly += of_part
+        else:
+            converted = conform(rows, plan.schema)
+            digest += digest_of(plan, batch_id, rows, converted)
+            formerly += _digest(plan, converted)
+    return TaskCommitMessage(
+        batch, batch_id, digest=digest, formerly=formerly, already_committed=True
+    )
 
 
-def total_digest(messages: Sequence[TaskCommitMessage]) -> InputDigest:
-    """Return the digest of a whole batch from the messages of all of its tasks."""
+def total_digest(messages: Sequence[TaskCommitMessage], formerly: bool = False) -> InputDigest:
+    """Return the digest of a whole batch from the messages of all of its tasks.
+
+    `formerly` asks for the one that earlier releases stored, if tasks have it.
+    """
     batch = messages[0].batch
-    total = reduce(add, (message.digest for message in messages), InputDigest())
+    digests = ((formerly and message.formerly) or message.digest for message in messages)
+    total = reduce(add, digests, InputDigest())
     if batch.plan.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:
         names = InputDigest.of(pa.table({"partition": batch.options.partitions_to_delete}))
         total += replace(names, num_rows=0)
@@ -141,7 +174,9 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
     if now == InputDigest() and not empties and then in (None, InputDigest()):
         return
     kept = guard.digests(batch_id)
-    if batch_id.batch_id in kept and kept[batch_id.batch_id] == now.like(kept[batch_id.batch_id]):
+    stored = kept.get(batch_id.batch_id)
+    forms = now, total_digest(messages, formerly=True)
+    if stored is not None and any(stored == form.like(stored) for form in forms):
         return
     if then is not None:
         now = now.like(then)
