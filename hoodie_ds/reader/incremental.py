@@ -74,7 +74,8 @@ class IncrementalQuery:
         pinned, times = self.pinned, frozenset(self.times)
         view = pinned.view
         if not self.full_scan:
-            view = _SomeInstants(pinned.table.storage, pinned.timeline, pinned.verify, times)
+            storage, timeline = pinned.table.storage, pinned.timeline
+            view = _SomeInstants(storage, timeline, pinned.verify, only=times)
         reader = replace(pinned.reader(view), only_commits=self.times)
         pruner = pinned.pruner(predicate)
         return ScanPlan(

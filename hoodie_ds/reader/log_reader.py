@@ -25,7 +25,6 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.formats.timestamp_repair import relabelled
-from hoodie_ds.reader.block_order import BlockPlace, in_order
 from hoodie_ds.reader.uncommitted_logs import (
     is_uncommitted,
     refuse_rolled_back,
@@ -35,6 +34,7 @@ from hoodie_ds.record.deletes import DeleteMarker, deletes_among
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.memory_map import release
+from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.paths import TEMP, instant_of_temporary, marked_file

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.parquet", re.ASCII)
+_BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.(parquet|hfile)", re.ASCII)
 _OTHER_FORMAT = re.compile(r"[A-Za-z0-9-]+_\d+-\d+-\d+_\d+\.(orc|hfile|lance)", re.ASCII)
 _LOG = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
 _CDC = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})_(\d+-\d+-\d+)\.cdc", re.ASCII)
@@ -27,15 +27,16 @@ class BaseFileName:
     file_id: str
     write_token: str
     instant_time: str
+    extension: str = "parquet"  # only in metadata tables another one, hfile
 
     @classmethod
-    def parse(cls, name: str) -> BaseFileName | None:
-        """Read a file name; None if it is not a base file's."""
+    def parse(cls, name: str, extension: str = "parquet") -> BaseFileName | None:
+        """Read a file name; None if it is not that of a base file with the extension."""
         match = _BASE.fullmatch(name)
-        return cls(*match.groups()) if match else None
+        return cls(*match.groups()) if match and match[4] == extension else None
 
     def __str__(self) -> str:
-        return f"{self.file_id}_{self.write_token}_{self.instant_time}.parquet"
+        return f"{self.file_id}_{self.write_token}_{self.instant_time}.{self.extension}"
 
 
 @dataclass(frozen=True, slots=True)

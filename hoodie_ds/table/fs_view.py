@@ -48,12 +48,14 @@ class FileSystemView:
     """Visible file slices of a table as of a timeline.
 
     Files of instants that are not committed on the timeline are invisible. `verify` says whether
-    files are compared with the checksums of their commits; sizes always are.
+    files are compared with the checksums of their commits; sizes always are. `extension` is that of
+    base files.
     """
 
     storage: Storage
     timeline: Timeline
     verify: bool = True
+    extension: str = "parquet"
 
     def data_files(self) -> list[FileStatus]:
         """All data files, visible or not, by one listing of the table; those of change data too.
@@ -103,7 +105,7 @@ class FileSystemView:
         replaced = self.replaced_ids(partition_path)
         groups: dict[str, list[BaseFile | LogFile]] = {}
         for status in listed:
-            found = data_file(partition_path, status)
+            found = data_file(partition_path, status, self.extension)
             if found is not None and found.name.file_id not in replaced:
                 groups.setdefault(found.name.file_id, []).append(found)
         slices = (
@@ -271,14 +273,16 @@ def _is_data(status: FileStatus) -> bool:
     return is_change_data or data_file("", status) is not None
 
 
-def data_file(partition_path: str, status: FileStatus) -> BaseFile | LogFile | None:
+def data_file(
+    partition_path: str, status: FileStatus, extension: str = "parquet"
+) -> BaseFile | LogFile | None:
     """Return the data file with a name in a partition; None for any other file.
 
-    Raises `UnsupportedTableError` if it is a base file of another format than Parquet: without it
-    rows would be missing.
+    Raises `UnsupportedTableError` if it is a base file of another format than that of the
+    extension: without it rows would be missing.
     """
     file_name = status.path.rpartition("/")[2]
-    base = BaseFileName.parse(file_name)
+    base = BaseFileName.parse(file_name, extension)
     if base is not None:
         return BaseFile(partition_path, base, status.size)
     log = LogFileName.parse(file_name)

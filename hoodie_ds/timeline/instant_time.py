@@ -48,7 +48,7 @@ def following(time: str) -> str:
 
 def padded(time: str) -> str:
     """Give a 14-digit time of an old table the milliseconds 999, as Hudi does to compare it."""
-    return time if len(time) == 17 else f"{time}999"
+    return f"{time}999" if len(time) == 14 else time
 
 
 def _moment(time: str) -> datetime:

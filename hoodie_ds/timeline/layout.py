@@ -65,12 +65,14 @@ class _LayoutV1:
         time, _, form = name.partition(".")
         found = _FORMS_V1.get(form)
         # Python also accepts digits of other scripts: such a name is not an instant.
-        if found is None or len(time) not in (14, 17) or not (time.isascii() and time.isdigit()):
+        if found is None or len(time) not in _LENGTHS_V1 or not (time.isascii() and time.isdigit()):
             return None
         return Instant(time, *found)
 
 
 V1: Final[Layout] = _LayoutV1()
+_LENGTHS_V1: Final = (14, 17, 20)
+"""Digits of times; a metadata table gives its own actions the time of a commit and a suffix."""
 
 # A compaction never completes under its own name: the names that it shares are others' already.
 _FORMS_V1: Final[dict[str, tuple[Action, State]]] = {}

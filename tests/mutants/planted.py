@@ -1475,7 +1475,7 @@ READS = [
     Mutant(
         "what was compacted twice counts once more",
         Text("taken = stands_for.get(time, time)", "taken = time"),
-        "tests/unit/reader/test_block_order.py"
+        "tests/unit/table/test_block_order.py"
         "::test_a_log_compaction_is_as_old_as_what_it_stands_for",
         "P3: rows that were written between its plan and its end are lost",
     ),

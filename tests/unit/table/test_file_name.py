@@ -17,6 +17,15 @@ def test_a_base_file_name_is_read_and_written() -> None:
     assert str(name) == BASE
 
 
+def test_a_base_file_of_a_metadata_table_has_another_extension() -> None:
+    text = "files-0000-0_0-8411-13044_20261122054112329001.hfile"
+    name = BaseFileName.parse(text, "hfile")
+    assert name == BaseFileName("files-0000-0", "0-8411-13044", "20261122054112329001", "hfile")
+    assert str(name) == text
+    assert BaseFileName.parse(text) is None
+    assert BaseFileName.parse(BASE, "hfile") is None
+
+
 def test_a_log_file_name_is_read_and_written() -> None:
     name = LogFileName.parse(LOG)
     assert name == LogFileName(

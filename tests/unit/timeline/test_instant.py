@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.layout import V1
 
 T = "20260307135827749"
@@ -34,6 +35,13 @@ def test_names_are_read_and_written(name: str) -> None:
 def test_a_compaction_completes_as_a_commit() -> None:
     assert V1.file_name(Instant(T, Action.COMPACTION, State.COMPLETED)) == f"{T}.commit"
     assert V1.file_name(Instant(T, Action.LOG_COMPACTION, State.COMPLETED)) == f"{T}.deltacommit"
+
+
+def test_an_action_of_a_metadata_table_has_a_suffix_after_its_time() -> None:
+    time = "20261122053937944"
+    own = Instant(f"{time}001", Action.COMMIT, State.COMPLETED)
+    assert V1.parse(f"{time}001.commit") == own
+    assert padded(time) < padded(own.time) < padded("20261122053937945")
 
 
 def test_a_time_of_an_old_table_has_no_milliseconds() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock
-from hoodie_ds.reader.block_order import BlockPlace, in_order
+from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import LogFile
 

@@ -1,0 +1,113 @@
+"""Records of a metadata table: decoding, and combining an older and a newer one of a key.
+
+The rules are those of Hudi's ``HoodieMetadataPayload``. Records are dicts with the field names of
+``HoodieMetadataRecord``. A value in one of the wrappers of its unions is a dict whose only key is
+the number of the union's branch, as text: ``{"4": 1.5}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any, Final, TypeAlias
+
+from hoodie_ds.formats.avro.decoder import DatumReader
+from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
+
+Record: TypeAlias = dict[str, Any]
+
+
+class RecordType(IntEnum):
+    """What a record is of: its field ``type``."""
+
+    PARTITION_LIST = 1
+    FILE_LIST = 2
+    COLUMN_STATS = 3
+    BLOOM_FILTER = 4
+    RECORD_INDEX = 5
+    PARTITION_STATS = 6
+    SECONDARY_INDEX = 7
+
+
+FILES: Final = "filesystemMetadata"
+STATS: Final = "ColumnStatsMetadata"
+_LISTS: Final = (RecordType.PARTITION_LIST, RecordType.FILE_LIST)
+_STATISTICS: Final = (RecordType.COLUMN_STATS, RecordType.PARTITION_STATS)
+_SUMS: Final = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
+_DECIMAL: Final = "9"
+_STRING: Final = "7"
+
+
+def record_reader(schema: str | bytes, name: str) -> Callable[[str, bytes | memoryview], Record]:
+    """Return what decodes the value of a key in the file `name`."""
+    datum = DatumReader(_with_numbered_wrappers(parse_avro(schema, name)), name, plain=True)
+
+    def read(key: str, value: bytes | memoryview) -> Record:
+        record: Record = datum.read(value)
+        record["key"] = key
+        return record
+
+    return read
+
+
+def combined(older: Record | None, newer: Record) -> Record:
+    """Return the record of a key of which a newer one was written."""
+    if older is None or older["type"] != newer["type"]:
+        return newer
+    if newer["type"] in _LISTS:
+        return {**newer, FILES: _combined_files(older[FILES] or {}, newer[FILES] or {})}
+    if newer["type"] in _STATISTICS:
+        return {**newer, STATS: _combined_stats(older[STATS], newer[STATS])}
+    return newer
+
+
+def _combined_files(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
+    """Return both lists: a delete removes a file, and a file never shrinks.
+
+    A delete of a file that is not there yet is kept: the file may be in an older list.
+    """
+    files = dict(older)
+    for name, entry in newer.items():
+        known = files.pop(name, None)
+        if known is None:
+            files[name] = entry
+        elif not entry["isDeleted"]:
+            files[name] = {**entry, "size": max(entry["size"], known["size"])}
+    return files
+
+
+def _combined_stats(older: Record, newer: Record) -> Record:
+    """Return statistics of a file's blocks, or those of what has replaced it."""
+    is_whole = newer.get("isTightBound") or newer["isDeleted"] or older["isDeleted"]
+    if is_whole:
+        return newer
+    sums = {name: (older[name] or 0) + (newer[name] or 0) for name in _SUMS}
+    lowest = _extreme(min, older["minValue"], newer["minValue"])
+    highest = _extreme(max, older["maxValue"], newer["maxValue"])
+    return {**newer, **sums, "minValue": lowest, "maxValue": highest}
+
+
+def _extreme(choose: Callable[..., Record], *wrapped: Record | None) -> Record | None:
+    """Return the lowest or highest of two values; without one of them, the other."""
+    known = [value for value in wrapped if value is not None]
+    return choose(known, key=_rank) if known else None
+
+
+def _rank(wrapped: Record) -> Any:  # noqa: ANN401
+    """What a value is compared by, as Java does."""
+    ((branch, value),) = wrapped.items()
+    if branch == _DECIMAL:
+        return int.from_bytes(value, "big", signed=True)
+    return value.encode("utf-16-be", "surrogatepass") if branch == _STRING else value
+
+
+def _with_numbered_wrappers(node: AvroType) -> AvroType:
+    """Name the only field of each record of a union by its branch, to tell them apart."""
+    children = tuple(map(_with_numbered_wrappers, node.children))
+    if node.kind is Kind.UNION and node.optional is None:
+        children = tuple(
+            replace(child, names=(str(branch),)) if len(child.names) == 1 else child
+            for branch, child in enumerate(children)
+        )
+    return replace(node, children=children)

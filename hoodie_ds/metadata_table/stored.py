@@ -1,0 +1,159 @@
+"""The metadata table of a table: a merge-on-read table of HFiles under ``.hoodie/metadata``.
+
+A log block counts if its instant is completed on the metadata table's timeline and is not pending
+on that of the table: a writer completes it there first. Hudi on the JVM reads the same blocks.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hoodie_ds.config.properties import keys
+from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.formats.avro.decoder import damage_in
+from hoodie_ds.formats.hfile.reader import HFile
+from hoodie_ds.formats.log.delete_block import decode_delete_block
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
+from hoodie_ds.metadata_table.payload import Record, combined, record_reader
+from hoodie_ds.storage.subfolder import SubfolderStorage
+from hoodie_ds.table.block_order import BlockPlace, in_order
+from hoodie_ds.table.checksums import open_base_file
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.slicing import SLICINGS
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.paths import METADATA_TABLE
+from hoodie_ds.timeline.timeline import Timeline
+
+FILES_PARTITION: Final = "files"
+"""The partition that lists the table's files."""
+_EXTENSION: Final = "hfile"
+REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """The metadata table, as it is now, of a table as its `data` timeline has it.
+
+    `partitions` are those that may be read.
+    """
+
+    view: FileSystemView
+    data: Timeline
+    partitions: tuple[str, ...]
+    _slices: dict[str, list[FileSlice]] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def open(cls, table: Table, data: Timeline) -> MetadataTable | None:
+        """Open the metadata table; None if the table has none that may be read."""
+        usable = usable_partitions(table)
+        if not usable:
+            return None
+        storage = SubfolderStorage(table.storage, METADATA_TABLE)
+        timeline = load_timeline(storage, table.layout)
+        view = FileSystemView(storage, timeline, extension=_EXTENSION)
+        return cls(view, data, usable)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The metadata table's own timeline."""
+        return self.view.timeline
+
+    def records(
+        self, partition: str, only: Collection[str] | None = None
+    ) -> Iterator[Mapping[str, Record]]:
+        """Yield the records of each file group of a partition by their keys, or `only` of some."""
+        wanted = None if only is None else sorted(map(str.encode, only))
+        if partition not in self._slices:
+            self._slices[partition] = self.view.latest_slices(partition)
+        for slice_ in self._slices[partition]:
+            self._check_logs_are_there(slice_)
+            yield self._merged(slice_, wanted)
+
+    def _check_logs_are_there(self, slice_: FileSlice) -> None:
+        """Refuse a slice without a log file that a later commit than its base file's names."""
+        there, start = {log.path for log in slice_.logs}, padded(slice_.base_instant)
+        for instant in self.timeline.commits:
+            if padded(instant.ended) < start:
+                continue
+            for path, stat in file_changes(self.view.storage, instant).added.items():
+                log = LogFileName.parse(path.rpartition("/")[2])
+                of_slice = FileGroupId(stat.partition_path, stat.file_id) == slice_.group
+                if log is None or not of_slice or path in there:
+                    continue
+                if SLICINGS[self.timeline.layout].start(log, instant) >= start:
+                    where = f"{self.view.storage.root}/{path}"
+                    raise CorruptFileError(f"{where}, which {instant} names, is missing; {REBUILD}")
+
+    def _merged(self, slice_: FileSlice, only: Sequence[bytes] | None) -> dict[str, Record]:
+        found: dict[str, Record] = {}
+        if slice_.base is not None:
+            path = slice_.base.path
+            with open_base_file(self.view.storage, slice_.base) as source:
+                file = HFile(source, path)
+                found.update(_records(file, file.info.get("schema"), path, only))
+        for place, block in self._blocks(slice_):
+            path = place.log.path
+            if block.block_type is BlockType.DELETE:
+                for key in decode_delete_block(block, path).column("record_key").to_pylist():
+                    found.pop(key, None)
+                continue
+            if block.block_type is not BlockType.HFILE_DATA:
+                raise UnsupportedTableError(
+                    f"{path} holds a block of kind {block.block_type}, which metadata tables do "
+                    f"not have; {REBUILD}"
+                )
+            file = HFile(io.BytesIO(block.content), path)
+            for key, record in _records(file, block.header.get(HeaderKey.SCHEMA), path, only):
+                found[key] = combined(found.get(key), record)
+        return found
+
+    def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LogBlock]]:
+        """Yield the blocks that count, the oldest first.
+
+        A rollback block hides what is before it: Hudi writes under the same instant time again.
+        """
+        places: dict[BlockPlace, LogBlock] = {}
+        for log in slice_.logs:
+            for number, block in enumerate(read_blocks(self.view.read_log(log), log.path)):
+                if block.block_type is BlockType.COMMAND:
+                    undone = block.header.get(HeaderKey.TARGET_INSTANT_TIME)
+                    places = {p: one for p, one in places.items() if p.time != undone}
+                elif block.block_type is not BlockType.CORRUPT:
+                    places[BlockPlace.of(log, number, block)] = block
+        for place in in_order([p for p in places if self._counts(p)]):
+            yield place, places[place]
+
+    def _counts(self, place: BlockPlace) -> bool:
+        is_complete = self.view.is_committed(place.time) and not self.data.is_pending(place.time)
+        return is_complete and self.view.names(place.time, place.log.path)
+
+
+def usable_partitions(table: Table) -> tuple[str, ...]:
+    """Return the partitions of a table's metadata table that are not being built."""
+    raw = table.properties.raw
+    listed, building = (
+        [name.strip() for name in raw.get(key, "").split(",") if name.strip()]
+        for key in (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
+    )
+    return tuple(name for name in listed if name not in building)
+
+
+def _records(
+    file: HFile, schema: str | bytes | None, path: str, only: Sequence[bytes] | None
+) -> Iterator[tuple[str, Record]]:
+    """Yield the records of an HFile and their keys, or those of some keys, which ascend."""
+    if schema is None:
+        raise CorruptFileError(f"{path} does not say which schema its records have; {REBUILD}")
+    read = record_reader(schema, path)
+    for raw, value in file.scan() if only is None else file.get_many(only):
+        with damage_in(path):
+            key = raw.decode()
+        yield key, read(key, value)

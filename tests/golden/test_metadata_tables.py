@@ -1,0 +1,82 @@
+"""Metadata tables that Apache Hudi wrote have the records that its own reader answers."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import zipfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.table.table import open_table
+
+FOLDER = Path(__file__).resolve().parent / "metadata"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.zip"))
+DECIMAL_SCALE = 15
+
+
+def unzipped(name: str, folder: Path) -> str:
+    """Unzip a table and return its path."""
+    with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
+        archive.extractall(folder / name)
+    return str(folder / name)
+
+
+def opened(path: str) -> MetadataTable:
+    table = open_table(open_storage(path))
+    metadata = MetadataTable.open(table, table.load_timeline())
+    assert metadata is not None
+    return metadata
+
+
+def in_notation(record: dict[str, Any]) -> dict[str, Any]:
+    """A record in the notation of the answers, without the meta columns."""
+    statistics, bloom = record["ColumnStatsMetadata"], record["BloomFilterMetadata"]
+    if statistics is not None:
+        ends = {end: wrapper(statistics[end]) for end in ("minValue", "maxValue")}
+        statistics = {**statistics, **ends}
+    if bloom is not None:
+        bloom = {**bloom, "bloomFilter": base64.b64encode(bloom["bloomFilter"]).decode()}
+    named = {k: v for k, v in record.items() if not k.startswith("_hoodie")}
+    return {**named, "ColumnStatsMetadata": statistics, "BloomFilterMetadata": bloom}
+
+
+def wrapper(wrapped: dict[str, Any] | None) -> dict[str, Any] | None:
+    if wrapped is None:
+        return None
+    ((branch, value),) = wrapped.items()
+    if isinstance(value, bytes) and branch == "9":
+        number = Decimal(int.from_bytes(value, "big", signed=True))
+        value = f"{number.scaleb(-DECIMAL_SCALE):.{DECIMAL_SCALE}f}"
+    elif isinstance(value, bytes):
+        value = base64.b64encode(value).decode()
+    return {f"member{int(branch) - 1}": {"value": value}}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_record_is_what_hudi_answers(tmp_path: Path, name: str) -> None:
+    metadata = opened(unzipped(name, tmp_path))
+    groups = (group for one in metadata.partitions for group in metadata.records(one))
+    ours = {(r["type"], key): in_notation(dict(r)) for group in groups for key, r in group.items()}
+    with gzip.open(FOLDER / f"{name}.json.gz", "rt", encoding="utf-8") as file:
+        answers = json.load(file)["records"]
+    theirs = {(answer["type"], answer["key"]): answer for answer in answers}
+    assert ours.keys() == theirs.keys()
+    for key, answer in theirs.items():
+        assert ours[key] == answer, key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_keys_are_looked_up_alone(tmp_path: Path, name: str) -> None:
+    metadata = opened(unzipped(name, tmp_path))
+    for partition in metadata.partitions:
+        whole = list(metadata.records(partition))
+        keys = {key for group in whole for key in list(group)[::2]}
+        expected = [{key: group[key] for key in group if key in keys} for group in whole]
+        assert list(metadata.records(partition, {*keys, "no such key"})) == expected
