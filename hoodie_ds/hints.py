@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from hoodie_ds.errors import CorruptFileError
+
+COPY: Final = "restore it from a copy"
+"""For a file of the timeline or the archive that is not as it was written."""
 FROM_COPY: Final = "restore it from a copy, or roll back the commit that wrote it"
 """For a data file that is not as it was written."""
 MISSING: Final = (
@@ -17,6 +22,15 @@ TWO_GROUPS: Final = "rows of one key may be in both: remove one after moving its
 """For a bucket with two file groups."""
 REBUILD_FILTER: Final = "rewrite the file, or use an index of type SIMPLE"
 """For an unusable bloom filter."""
+
+
+@contextmanager
+def only_from_copy() -> Iterator[None]:
+    """Name `COPY` instead of `FROM_COPY` in errors: no rollback replaces the file."""
+    try:
+        yield
+    except CorruptFileError as error:
+        raise CorruptFileError(str(error).replace(FROM_COPY, COPY)) from error
 
 
 def command(name: str, path: str, *words: str) -> str:

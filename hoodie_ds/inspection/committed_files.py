@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import FROM_COPY, lost_savepoint, missing, restored
+from hoodie_ds.hints import COPY, FROM_COPY, lost_savepoint, missing, restored
 from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -16,7 +16,7 @@ from hoodie_ds.table.checksums import check_change_file, check_file, check_log_b
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.gathered_files import LiveFiles
-from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
+from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, unnamed_newest
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Instant, State
@@ -124,6 +124,8 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         folder = f"{HOODIE}/{pinned.table.properties.archive_folder}"
         folder = folder if timeline.layout == V1.version else HISTORY
         found.unreadable.append(Finding.of(Kind.DAMAGED_INSTANT, folder, error))
+    else:
+        found.unreadable += _unnamed_manifest(storage, timeline)
     for path, instant in live.all_named(timeline):
         if timeline.commit_at(instant.time) is not None:
             found.namers[path] = instant
@@ -146,8 +148,15 @@ def _foreign_files(instant: Instant, commit: FileChanges) -> Iterator[Finding]:
     strays = [name for name in names if name and name.instant_time != instant.time]
     if strays:
         message = f"it names files of other commits: {strays[0]}"
-        path = commit_path(instant)
-        yield Finding(Kind.DAMAGED_INSTANT, path, message, "restore it from a copy")
+        yield Finding(Kind.DAMAGED_INSTANT, commit_path(instant), message, COPY)
+
+
+def _unnamed_manifest(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+    """Yield a ``_version_`` that is lost or empty: a lost manifest would not be noticed."""
+    number = 0 if timeline.layout == V1.version else unnamed_newest(storage)
+    if number:
+        message = f"it does not name the newest manifest, and manifest_{number} is there"
+        yield Finding(Kind.DAMAGED_INSTANT, VERSION, message, f"{COPY}, or write {number} into it")
 
 
 def _add_archived(pinned: PinnedTable, found: CommittedFiles, live: LiveFiles) -> None:

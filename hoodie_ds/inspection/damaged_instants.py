@@ -11,6 +11,7 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
@@ -70,8 +71,7 @@ def empty_instants(table: Table) -> Iterator[Finding]:
 
 
 def _empty(path: str) -> Finding:
-    remedy = "restore it from a copy"
-    return Finding(Kind.DAMAGED_INSTANT, path, "the file is empty", remedy)
+    return Finding(Kind.DAMAGED_INSTANT, path, "the file is empty", COPY)
 
 
 def lost_findings(table: Table) -> Iterator[Finding]:

@@ -3078,6 +3078,18 @@ INSPECTION = [
         "a pasted command changes nothing, and is named again",
     ),
     Mutant(
+        "a file of the archive that is lost is taken for one that was merged",
+        Text("if not lost:", "if True:"),
+        f"{_HINTS}::test_a_damaged_file_of_the_archive_is_to_be_restored[*.parquet-None]",
+        "instants are lost with a file of the archive, and nothing is reported",
+    ),
+    Mutant(
+        "a lost `_version_` is not looked at",
+        always("committed_files._unnamed_manifest", ()),
+        f"{_HINTS}::test_a_damaged_file_of_the_archive_is_to_be_restored[_version_-None]",
+        "a manifest that is lost after that is not missed",
+    ),
+    Mutant(
         "what has no byte is not looked at",
         within("overview._remarks", empty_instants=returns(())),
         f"{_HINTS}::test_an_instant_without_a_byte_is_shown_as_verify_has_it[9]",

@@ -140,6 +140,47 @@ def test_a_file_that_only_a_savepoint_keeps_is_given_up_by_its_deletion(
     assert found(table) == [("b", "rome", 2, 2.0)]
 
 
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten commits of a table of version 9, most of them archived."""
+    path = tmp_path_factory.mktemp("archived") / "t"
+    options = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4",
+               "hoodie.clean.commits.retained": "2"}  # fmt: skip
+    table = HoodieTable(path, {**TRIPS, VERSION: "9", **options})
+    for ts in range(10):
+        table.upsert(trips(("a", "oslo", ts, 1.0)))
+        table.clean()
+        table.archive()
+    return path
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1", None])
+@pytest.mark.parametrize("name", ["*.parquet", "manifest_", "_version_"])
+def test_a_damaged_file_of_the_archive_is_to_be_restored(
+    name: str, damage: bytes | None, archived: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    shutil.copytree(archived, path)
+    folder = path / ".hoodie/timeline/history"
+    newest = (folder / "_version_").read_text()
+    file = next(folder.glob(f"manifest_{newest}" if name == "manifest_" else name))
+    file.unlink()
+    if damage is not None:
+        file.write_bytes(damage)
+    (found,) = damages(path)
+    assert found["kind"] == "damaged-instant"
+    assert f".hoodie/timeline/history/{file.name}" in f"{found['where']}: {found['message']}"
+    if name == "_version_":
+        assert found["remedy"] == f"restore it from a copy, or write {newest} into it"
+        file.write_text(newest)
+        assert damages(path) == []
+        return
+    assert found["remedy"] == "restore it from a copy"
+    ended = run("timeline", path, "--all")
+    assert ended.code == 1
+    assert f"{found['message']}; {found['remedy']}" in ended.err
+
+
 def test_a_file_that_is_missing_or_cut_is_told_with_its_commit(
     table: HoodieTable, tmp_path: Path
 ) -> None:

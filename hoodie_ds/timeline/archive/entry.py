@@ -87,7 +87,7 @@ class ArchivedEntry:
         found = self.content.get(RESULTS.get(self.instant.action, ""))
         if found is None:
             raise CorruptFileError(
-                f"{path} is in the archive without what it did; restore the table from a copy"
+                f"{path} is in the archive without what it did; restore its files from a copy"
             )
         return CommitMetadata.from_bytes(json.dumps(found).encode(), path)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.timeline.layout import V2
@@ -101,8 +102,10 @@ def newest_snapshot(storage: Storage) -> Snapshot:
     """Return the archive as it is now; an empty one if there is none.
 
     A cut-off manifest is damaged only once ``_version_`` names it: before, it is one of Hudi's
-    whose archiver was killed, and the one before it still counts.
+    whose archiver was killed, and the one before it still counts. A file that it lists is lost if
+    no newer manifest comes: archivers delete only files that no recent manifest lists.
     """
+    lost: list[ArchiveFile] = []
     for _ in range(_TRIES):
         version = _version(storage)
         names = frozenset(names_in(storage, HISTORY))
@@ -110,8 +113,24 @@ def newest_snapshot(storage: Storage) -> Snapshot:
         if newest < version:
             continue  # an archiver of Hudi puts it again
         with suppress(NotFoundError):  # archivers have put newer ones, and deleted it
-            return _whole(storage, names, version)
-    raise _damaged(VERSION, f"it names manifest_{version}, which is missing")
+            found = _whole(storage, names, version)
+            lost = [file for file in found.files if file.name not in names]
+            if not lost:
+                return found
+    if lost:
+        raise CorruptFileError(
+            f"{lost[0].path} is missing, which {manifest_path(found.number)} lists; {COPY}"
+        )
+    raise CorruptFileError(f"{manifest_path(version)} is missing, which {VERSION} names; {COPY}")
+
+
+def unnamed_newest(storage: Storage) -> int:
+    """Return the number of the newest manifest if ``_version_`` names none; 0 if all is well.
+
+    An archiver that is killed leaves the first manifest so.
+    """
+    number = newest_snapshot(storage).number
+    return number if number > 1 and not _version(storage) else 0
 
 
 def read_manifest(storage: Storage, number: int) -> tuple[ArchiveFile, ...]:
@@ -121,10 +140,10 @@ def read_manifest(storage: Storage, number: int) -> tuple[ArchiveFile, ...]:
         listed = json.loads(storage.read(path))["files"]
         files = tuple(ArchiveFile(str(f["fileName"]), int(f["fileLen"])) for f in listed)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise _damaged(path, repr(error)[:200]) from error
+        raise _no_list(path, repr(error)[:200]) from error
     for file in files:
         if _FILE.fullmatch(file.name) is None:
-            raise _damaged(path, f"{file.name[:100]!r} is no file of the archive")
+            raise _no_list(path, f"{file.name[:100]!r} is no file of the archive")
     return files
 
 
@@ -193,8 +212,7 @@ def _version(storage: Storage) -> int:
     return int(found) if found.isdigit() and len(found) < 10 else 0
 
 
-def _damaged(path: str, what: str) -> CorruptFileError:
+def _no_list(path: str, what: str) -> CorruptFileError:
     return CorruptFileError(
-        f"{path} does not list the files of the archived timeline ({what}); restore the folder "
-        "from a copy"
+        f"{path} does not list the files of the archived timeline ({what}); {COPY}"
     )

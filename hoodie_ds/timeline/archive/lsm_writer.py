@@ -118,8 +118,8 @@ def merge_and_clean(
     """Merge small files of the archive, and delete files that recent manifests do not list.
 
     `settled` is what `put_entries` returned: no other file is deleted. `files_per_level` files of a
-    level become one of the next. Raises `NotFoundError` if a file of the newest manifest is gone,
-    and `CommitOutcomeUnknownError` as `put_entries`.
+    level become one of the next. Raises `CorruptFileError` if a file of the newest manifest is
+    lost, and `CommitOutcomeUnknownError` as `put_entries`.
     """
     level = 0
     while chosen := _to_merge(snapshot := newest_snapshot(storage), level, files_per_level):
@@ -128,8 +128,7 @@ def merge_and_clean(
             times = [time for file in chosen for time in _extremes(storage, file)]
             merged = _put_file(storage, _merged(storage, chosen), (min(times), max(times)), level)
         except NotFoundError:
-            if newest_snapshot(storage).number == snapshot.number:
-                raise
+            newest_snapshot(storage)  # refuses if a file is lost
             return  # others have merged the files, and deleted them
         rest = [file for file in snapshot.files if file not in chosen]
         put_manifest(storage, snapshot, [*rest, merged])  # if not, another archiver was faster

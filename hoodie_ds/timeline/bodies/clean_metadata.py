@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import HOODIE, in_partition, instant_path
@@ -198,7 +199,9 @@ class CleanerPlan:
                 {str(k): str(v) for k, v in (record.get("extraMetadata") or {}).items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptFileError(f"{path} is not the plan of a clean: {error!r}") from error
+            raise CorruptFileError(
+                f"{path} is not the plan of a clean: {error!r}; {COPY}"
+            ) from error
 
     def done(self, time: str, taken_ms: int) -> bytes:
         """Return the body of the completed file, once all files are gone.
@@ -260,7 +263,7 @@ class CleanMetadata:
                 frozenset(_deleted(record)),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise CorruptFileError(f"{path} says nothing of a clean: {error!r}") from error
+            raise CorruptFileError(f"{path} says nothing of a clean: {error!r}; {COPY}") from error
 
 
 def later_cleans(seen: Timeline, now: Timeline) -> Iterator[Instant]:
@@ -307,5 +310,7 @@ def _name(partition: str, file: str, path: str) -> str:
     folder, _, name = file.rpartition("/")
     inside = not folder or folder == partition or folder.endswith(f"/{partition}".rstrip("/"))
     if not name or name in (".", "..") or not inside or partition.split("/")[0] == HOODIE:
-        raise CorruptFileError(f"{path} is to delete {file!r}, which is no file of {partition!r}")
+        raise CorruptFileError(
+            f"{path} is to delete {file!r}, which is no file of {partition!r}; {COPY}"
+        )
     return name

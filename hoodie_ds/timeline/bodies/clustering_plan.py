@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.timeline.bodies.replace_plan import PLAN_SCHEMA
 from hoodie_ds.timeline.paths import in_partition
 
@@ -122,7 +123,9 @@ class ClusteringPlan:
                 tuple(map(str, plan.get("missingSchedulePartitions") or ())),
             )
         except (AttributeError, KeyError, TypeError) as error:
-            raise CorruptFileError(f"{path} is not the plan of a clustering: {error!r}") from error
+            raise CorruptFileError(
+                f"{path} is not the plan of a clustering: {error!r}; {COPY}"
+            ) from error
 
 
 def clustered_groups(data: bytes, path: str) -> frozenset[tuple[str, str]]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.hints import COPY
 
 _TEXT: Final = {"type": "string", "avro.java.string": "String"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
@@ -149,7 +150,9 @@ class CompactionPlan:
             missing = plan.get("missingSchedulePartitions") or ()
             return cls(operations, tuple(map(str, missing)))
         except (KeyError, TypeError) as error:
-            raise CorruptFileError(f"{path} is not the plan of a compaction: {error!r}") from error
+            raise CorruptFileError(
+                f"{path} is not the plan of a compaction: {error!r}; {COPY}"
+            ) from error
 
 
 def _operation(one: Mapping[str, Any]) -> CompactionOperation:

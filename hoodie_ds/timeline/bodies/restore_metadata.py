@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.timeline.bodies.rollback_metadata import (
     INSTANT_SCHEMA,
     METADATA_SCHEMA,
@@ -100,7 +101,9 @@ class RestoreRequest:
             instants = tuple((str(one["commitTime"]), str(one["action"])) for one in listed)
             return cls(instants, str(record.get("savepointToRestoreTimestamp") or ""))
         except (KeyError, TypeError) as error:
-            raise CorruptFileError(f"{path} is not the plan of a restore: {error!r}") from error
+            raise CorruptFileError(
+                f"{path} is not the plan of a restore: {error!r}; {COPY}"
+            ) from error
 
 
 def restore_to_bytes(
@@ -132,7 +135,7 @@ def restored_files(data: bytes, path: str) -> PartitionRollback:
         rollbacks = chain.from_iterable(record["hoodieRestoreMetadata"].values())
         return done_in(filter(None, rollbacks), path)
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} says nothing of a restore: {error!r}") from error
+        raise CorruptFileError(f"{path} says nothing of a restore: {error!r}; {COPY}") from error
 
 
 def _infos(instants: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

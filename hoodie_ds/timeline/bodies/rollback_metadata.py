@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import in_partition
 
@@ -138,7 +139,9 @@ def rolled_back(data: bytes, path: str) -> tuple[str, str]:
         target = record["instantToRollback"]
         return str(target["commitTime"]), str(target["action"])
     except (KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} is no rollback plan: it names no instant") from error
+        raise CorruptFileError(
+            f"{path} is no rollback plan: it names no instant; {COPY}"
+        ) from error
 
 
 def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
@@ -155,7 +158,9 @@ def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
             for file, size in sizes.items():
                 logs.setdefault(partition, {})[_here(partition, file)] = int(size)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CorruptFileError(f"{path} is not the plan of a rollback: {error!r}") from error
+        raise CorruptFileError(
+            f"{path} is not the plan of a rollback: {error!r}; {COPY}"
+        ) from error
     return {
         partition: PartitionRollback(tuple(files), logs.get(partition, {}))
         for partition, files in deleted.items()
@@ -183,7 +188,7 @@ def done_in(rollbacks: Iterable[Mapping[str, Any]], path: str) -> PartitionRollb
                     sizes = done.get(name) or {}
                     found.update((_here(partition, file), int(sizes[file])) for file in sizes)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CorruptFileError(f"{path} says nothing of a rollback: {error!r}") from error
+        raise CorruptFileError(f"{path} says nothing of a rollback: {error!r}; {COPY}") from error
     return PartitionRollback(tuple(deleted), mixed, commands)
 
 

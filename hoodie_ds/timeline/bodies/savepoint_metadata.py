@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import read_record, write_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.timeline.paths import in_partition
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
@@ -64,4 +65,4 @@ def savepointed_files(data: bytes, path: str) -> frozenset[str]:
             for name in kept["savepointDataFile"]
         )
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} is no savepoint: {error!r}") from error
+        raise CorruptFileError(f"{path} is no savepoint: {error!r}; {COPY}") from error

@@ -17,7 +17,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
 from tests.archived import archived, rows_of
 from tests.golden.golden_tables import unzip_table
-from tests.unit.timeline.archive.test_lsm_timeline import T, put_file, put_manifest
+from tests.unit.timeline.archive.test_lsm_timeline import Merging, T, put_file, put_manifest
 
 LAYOUTS = (1, 2)
 
@@ -95,9 +95,8 @@ def test_a_replace_commit_that_is_archived_empty_is_named(layout: int) -> None:
 
 def test_a_file_that_others_merge_away_meanwhile_is_no_answer() -> None:
     storage = MemoryStorage()
-    archive = opened(2, storage)
-    archive.put([commit(2, 1, "f")])
-    storage.delete(newest_snapshot(storage).files[0].path)
+    opened(2, storage).put([commit(2, 1, "f")])
+    archive = opened(2, Merging(files=storage.files))
     with pytest.raises(NotFoundError):
         archive.newest_write()
     with pytest.raises(NotFoundError):

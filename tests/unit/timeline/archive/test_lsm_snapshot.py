@@ -41,6 +41,8 @@ def with_manifests(**listed: tuple[ArchiveFile, ...]) -> MemoryStorage:
 def storage() -> MemoryStorage:
     storage = with_manifests(manifest_9=(OLD,), manifest_10=(OLD, NEW))
     storage.replace(VERSION, b"10")
+    for file in (OLD, NEW):
+        storage.replace(file.path, b"")
     return storage
 
 
@@ -53,6 +55,8 @@ def test_manifests_are_written_byte_for_byte_as_by_hudi(name: str, tmp_path: Pat
         names = frozenset([f"manifest_{number - 1}"])
         assert put_manifest(ours, Snapshot(names=names), read_manifest(theirs, number))
         assert ours.read(manifest_path(number)) == theirs.read(manifest_path(number))
+    for file in newest.files:
+        ours.replace(file.path, b"")
     point_to_newest(ours)
     assert ours.read(VERSION) == theirs.read(VERSION)
 
@@ -110,7 +114,13 @@ def test_damage_is_named(storage: MemoryStorage, number: int, content: bytes) ->
 
 def test_a_manifest_that_is_gone_is_named(storage: MemoryStorage) -> None:
     storage.replace(VERSION, b"12")
-    with pytest.raises(CorruptFileError, match="manifest_12, which is missing"):
+    with pytest.raises(CorruptFileError, match=r"manifest_12 is missing, which .*_version_ names"):
+        newest_snapshot(storage)
+
+
+def test_a_file_that_is_lost_is_named(storage: MemoryStorage) -> None:
+    storage.delete(OLD.path)
+    with pytest.raises(CorruptFileError, match=rf"{OLD.path} is missing, which .*10 lists; rest"):
         newest_snapshot(storage)
 
 
@@ -122,6 +132,23 @@ class Archiving(MemoryStorage):
             self.replace(manifest_path(11), super().read(path))
             self.delete(path)
         return super().read(path)
+
+
+class Merging(MemoryStorage):
+    """A storage on which an archiver puts a manifest without the old file meanwhile."""
+
+    def read(self, path: str) -> bytes:
+        if path == manifest_path(10):
+            self.replace(manifest_path(11), with_manifests(new=(NEW,)).read(f"{HISTORY}/new"))
+        return super().read(path)
+
+
+def test_a_file_that_was_merged_while_the_folder_was_listed_is_not_lost(
+    storage: MemoryStorage,
+) -> None:
+    storage.delete(OLD.path)
+    found = newest_snapshot(Merging(files=storage.files))
+    assert (found.number, found.files) == (11, (NEW,))
 
 
 def test_a_manifest_that_goes_while_it_is_read_for(storage: MemoryStorage) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hoodie_ds.errors import CorruptFileError, TimelineError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
@@ -90,11 +91,17 @@ def test_an_upgraded_archive_is_in_no_order() -> None:
     assert ended(storage, timeline, T[9]) == T[9]  # it was archived without one
 
 
-def test_a_file_that_was_merged_since_has_no_instants(storage: Storage) -> None:
-    timeline = load_timeline(storage, 2)
-    storage.delete(f"{HISTORY}/{T[1]}_{T[2]}_1.parquet")
-    assert ended(storage, timeline, T[2]) is None
-    assert archived_body(storage, commit(2)) is None
+class Merging(MemoryStorage):
+    """A storage on which others merge the files of the archive once they are listed."""
+
+    def open_input(self, path: str) -> BinaryIO:
+        raise NotFoundError(path)
+
+
+def test_a_file_that_was_merged_since_has_no_instants(storage: MemoryStorage) -> None:
+    merging = Merging(files=storage.files)
+    assert ended(merging, load_timeline(merging, 2), T[2]) is None
+    assert archived_body(merging, commit(2)) is None
 
 
 def test_a_commit_that_is_archived_while_it_is_read(storage: Storage) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage
@@ -268,7 +268,7 @@ def test_a_file_that_is_gone_is_named() -> None:
         put_entries(storage, [entry(number)])
     gone = newest_snapshot(storage).files[0].path
     storage.delete(gone)
-    with pytest.raises(NotFoundError, match=gone):
+    with pytest.raises(CorruptFileError, match=f"{gone} is missing"):
         merge_and_clean(storage, frozenset(), 2)
 
 
