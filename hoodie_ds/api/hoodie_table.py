@@ -816,12 +816,12 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            There is no such version, or the table has a later one.
+            There is no such version, the table has a later one, or it has a metadata table that the
+            options do not drop.
         TimelineError
             A pending action must be finished first.
         UnsupportedTableError
-            The table has a metadata table, and the options do not drop it; or its rows would be
-            merged differently in the other version.
+            Rows would be merged differently in the other version.
         """
         return self._change_version("upgrade", to, dry)
 

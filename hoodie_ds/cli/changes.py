@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -38,6 +37,8 @@ def changing(function: FunctionT) -> Callable[..., None]:
 
 def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
     """Show what a step would do, ask unless `yes`, do it unless `dry_run`, and show the result."""
+    from hoodie_ds.cli.render import progress
+
     table = target.table()
     would = step(table, True, None)
     summary = target.reached(str(would))
@@ -52,7 +53,7 @@ def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
         click.confirm("Do it?", abort=True, err=True)
         if _taken(would) is not None:
             _check_unchanged(would, step(table, True, None))
-    with working() as advance:
+    with progress("working") as advance:
         done = step(table, False, advance)
     click.echo(f"done: {done}" if done else done)
 
@@ -72,27 +73,6 @@ def _taken(would: object) -> object:
     if isinstance(would, PartitionLoss):
         return would.partitions
     return str(would).partition(":")[0] if isinstance(would, str) else None
-
-
-@contextmanager
-def working() -> Iterator[Progress]:
-    """Show the progress of long work on a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console,
-        transient=True, disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
-        task = bar.add_task("working", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _parts(would: object) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,11 +29,11 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
     if against is not None:
         _compare(target, against, as_json)
         return
-    from hoodie_ds.cli.render import print_hints, print_object
+    from hoodie_ds.cli.render import print_hints, print_object, progress
     from hoodie_ds.services.results import counted, size_text
 
     inspect = target.table().inspect
-    with _progress() as advance:
+    with progress("checking") as advance:
         found = inspect.verify(advance)
     findings = (replace(one, remedy=target.reached(one.remedy)) for one in found.findings)
     found = replace(found, findings=tuple(findings))
@@ -120,20 +120,6 @@ def _readable(path: str) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show the progress of a check on a terminal, and the time that it will take."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    parts = (TextColumn("checking"), BarColumn(), TimeRemainingColumn())
-    quiet = not console.is_terminal
-    with Progress(*parts, console=console, transient=True, disable=quiet) as bar:
-        task = bar.add_task("checking", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
 @click.command()
 @on_table
 @click.option(
@@ -147,8 +133,10 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 @click.option("--verify/--no-verify", default=True, help="Check the table, which reads all of it.")
 def report(target: Target, output: Path, verify: bool) -> None:
     """A page of the table for a browser: timeline, growth, files, services, what is broken."""
+    from hoodie_ds.cli.render import progress
+
     inspect = target.table().inspect
-    with _progress() as advance:
+    with progress("checking") as advance:
         page = inspect.report(verify=verify, progress=advance)
     try:
         output.write_text(page, encoding="utf-8")

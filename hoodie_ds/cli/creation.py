@@ -92,7 +92,7 @@ def load(
     **table: object,
 ) -> None:
     """Write Parquet, CSV or JSON FILES (a row a line) into a table, as one commit."""
-    from hoodie_ds.cli.changes import working
+    from hoodie_ds.cli.render import progress
     from hoodie_ds.errors import TableNotFoundError
 
     chosen = _target(target, table)
@@ -103,7 +103,7 @@ def load(
         known, keyed = None, _KEYS["key"] in chosen.options
     rows = _rows(files, kind, known)
     operation = operation or ("upsert" if keyed else "insert")
-    with working():
+    with progress("loading"):
         done = getattr(made, operation)(rows)
     if known is None and done.instant_time:
         new = made.properties

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -200,3 +202,14 @@ def _fitting(columns: Sequence[Show], widths: Mapping[Show, int], room: int) -> 
             break
         kept = [n for n in kept if columns[n].rank != rank]
     return kept
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show the progress of long work on a terminal; yields a function of parts done and total."""
+    console = Console(stderr=True)
+    parts = (TextColumn(what), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    disabled = not console.is_terminal
+    with Progress(*parts, console=console, transient=True, disable=disabled) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 from hoodie_ds.config.properties.agreement import check_same
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomPauses
-from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import Follower, followers
-from hoodie_ds.table.metadata_table import described
+from hoodie_ds.table.metadata_table import refuse_metadata_table
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, next_time
@@ -111,12 +111,7 @@ class ServiceContext:
         table = open_table(self.storage)
         table.properties.check_writable()
         check_same(self.options, table.properties)
-        if table.properties.metadata_partitions and self.options.metadata_enable is not False:
-            raise UnsupportedTableError(
-                f"table {table.properties.name!r} has {described(table)}; this release cannot keep "
-                "it up to date: do so with hoodie.metadata.enable = false, which drops it as Hudi "
-                "does"
-            )
+        refuse_metadata_table(table, self.options.metadata_enable)
         if table.properties.metadata_partitions and not (to_be_dropped or self.is_dry):
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms
             table = switch_metadata_table_off(table, self.clock, timeout_ms, ends)

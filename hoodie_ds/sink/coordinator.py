@@ -16,7 +16,6 @@ from functools import partial
 import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -57,7 +56,7 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
-from hoodie_ds.table.metadata_table import described
+from hoodie_ds.table.metadata_table import refuse_metadata_table
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
@@ -302,8 +301,8 @@ class Coordinator:
         concurrency = self.options.concurrency
         timeout_ms = concurrency.heartbeat_timeout_ms
         if not concurrency.is_shared:
-            looked = found, timeline
-            return recover(table, self.clock, timeline.joined, timeout_ms, looked, is_superseded)
+            loaded = found, timeline
+            return recover(table, self.clock, timeline.joined, timeout_ms, loaded, is_superseded)
         owner = self.ids.unique()
         lock = partial(held, self.storage, concurrency, owner, self.clock, self.pauses)
         return recover_lazily(table, self.clock, timeout_ms, lock)
@@ -314,11 +313,5 @@ class Coordinator:
         properties = table.properties
         properties.check_writable()
         check_agreement(self.options, agreed_buckets(table, self.options.num_buckets))
-        if properties.metadata_partitions and self.options.metadata_enable is not False:
-            raise OptionError(
-                FileOptions.metadata_enable.key,
-                self.options.metadata_enable,
-                f"table {properties.name!r} has {described(table)}; this release cannot keep it up "
-                "to date: set the option to false to drop it with the first write, as Hudi does",
-            )
+        refuse_metadata_table(table, self.options.metadata_enable)
         return properties

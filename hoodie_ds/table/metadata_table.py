@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from typing import Final, Literal
 
+from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, OptionError
 from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
 
@@ -25,15 +26,24 @@ Scope = Literal["table", "partition"]
 """Where a record index holds each record key once."""
 
 
-def described(table: Table) -> str:
-    """Return the metadata table in words, and what its record index requires of writers."""
-    text = f"a metadata table ({', '.join(table.properties.metadata_partitions)})"
-    if table.properties.partition_fields and record_index(table) == "table":
-        text += (
-            ", whose record index holds each record key once, so that writes here keep keys unique "
-            "in the whole table by an index such as GLOBAL_BLOOM"
+def refuse_metadata_table(table: Table, enabled: bool | None) -> None:
+    """Refuse a table with a metadata table unless ``hoodie.metadata.enable`` is false."""
+    properties = table.properties
+    if not properties.metadata_partitions or enabled is False:
+        return
+    unique = ""
+    if properties.partition_fields and record_index(table) == "table":
+        unique = (
+            ", whose record index has each record key once, so writes of this library keep keys "
+            "unique in the whole table with an index such as GLOBAL_BLOOM"
         )
-    return text
+    raise OptionError(
+        FileOptions.metadata_enable.key,
+        enabled,
+        f"table {properties.name!r} has a metadata table "
+        f"({', '.join(properties.metadata_partitions)}){unique}; this release cannot keep it up to "
+        "date: set the option to false to drop it, as Hudi does",
+    )
 
 
 def record_index(table: Table) -> Scope | None:
@@ -52,10 +62,10 @@ def drop_metadata_table(table: Table, now_ms: int) -> Table:
     First the property, then the files: a reader that still sees the property fails, rather than
     trust a metadata table that is out of date.
     """
-    remembered = {}
+    changed = {}
     if _is_indexed_undefined(table.properties) and _defined(table) is None:
-        remembered[keys.KEYS_WERE_INDEXED] = "true"
-    without = update_properties(table, remembered, METADATA_KEYS, now_ms)
+        changed[keys.KEYS_WERE_INDEXED] = "true"
+    without = update_properties(table, changed, METADATA_KEYS, now_ms)
     table.storage.delete(METADATA_TABLE)
     return without
 

@@ -9,7 +9,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import RandomIds
-from hoodie_ds.errors import CorruptFileError, TimelineError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, OptionError, TimelineError
 from hoodie_ds.services.context import ServiceContext, retry_on_concurrent_change
 from hoodie_ds.storage.connect import storage_to_write
 from hoodie_ds.storage.protocol import Storage
@@ -155,9 +155,7 @@ def test_a_pending_restore_lets_no_service_begin() -> None:
 def test_a_metadata_table_is_not_left_behind(tmp_path: Path) -> None:
     path = unzip_table("v6_cow_metadata", tmp_path)
     context = _context(storage_to_write(WriteOptions.parse({"path": str(path)})))
-    with pytest.raises(
-        UnsupportedTableError, match=r"metadata table \(.*files\).*hoodie\.metadata\.enable"
-    ):
+    with pytest.raises(OptionError, match=r"hoodie\.metadata\.enable.*metadata table \(.*files\)"):
         context.open_table()
 
 
