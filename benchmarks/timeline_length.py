@@ -51,8 +51,8 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.timeline.bodies.commit_metadata import CHECKSUMS_KEY
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.loading import load_timeline, read_commit
+from hoodie_ds.timeline.paths import V1
 
 TABLE = {
     "hoodie.table.name": "t",

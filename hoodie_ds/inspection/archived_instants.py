@@ -16,8 +16,7 @@ from hoodie_ds.timeline.archive.lsm_timeline import archived_rows
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1
-from hoodie_ds.timeline.paths import HOODIE, commit_path
+from hoodie_ds.timeline.paths import HOODIE, V1, commit_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, unnamed_ne
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.layout import V1
-from hoodie_ds.timeline.paths import HOODIE, commit_path
+from hoodie_ds.timeline.paths import HOODIE, V1, commit_path
 from hoodie_ds.timeline.timeline import Timeline
 
 

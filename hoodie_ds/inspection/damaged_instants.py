@@ -21,8 +21,7 @@ from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import commit_path, instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, commit_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision
 from hoodie_ds.transaction.lost_instants import lost_error, lost_instants

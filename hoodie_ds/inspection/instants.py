@@ -16,8 +16,8 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import read_commit
+from hoodie_ds.timeline.paths import LAYOUTS
 from hoodie_ds.timeline.timeline import Timeline
 
 

@@ -18,7 +18,7 @@ from hoodie_ds.reader.time_travel import is_write
 from hoodie_ds.timeline.archive.archive import archived_writes, archived_writes_ended_after
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
 

@@ -38,7 +38,7 @@ from hoodie_ds.table.slicing import SLICINGS, Moment
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
 
 _ASKED_SINGLY = 32

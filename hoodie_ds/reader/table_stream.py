@@ -26,7 +26,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 
 
 @dataclass

@@ -20,7 +20,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.guard_commits import guard_commits

@@ -25,8 +25,7 @@ from hoodie_ds.timeline.archive.archive import ActiveFile
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, instant_path
 from hoodie_ds.timeline.rollback_marks import fold_marks
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline

@@ -27,8 +27,7 @@ from hoodie_ds.timeline.bodies.clean_metadata import SAVEPOINTS_KEY, CleanerPlan
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import format_time, padded
-from hoodie_ds.timeline.layout import V1
-from hoodie_ds.timeline.paths import in_partition, instant_path
+from hoodie_ds.timeline.paths import V1, in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 _LISTED_AT_ONCE: Final = 8

@@ -18,8 +18,7 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout import LAYOUTS, Layout
-from hoodie_ds.timeline.paths import PINNED_TIMELINES
+from hoodie_ds.timeline.paths import LAYOUTS, PINNED_TIMELINES, Layout
 from hoodie_ds.timeline.settled_instants import MALFORMED, Settled
 from hoodie_ds.timeline.timeline import Timeline
 

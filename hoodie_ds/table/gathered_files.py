@@ -19,7 +19,7 @@ from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.paths import LAYOUTS
 from hoodie_ds.timeline.settled_instants import Settled
 from hoodie_ds.timeline.timeline import Timeline
 

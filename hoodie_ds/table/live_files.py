@@ -28,9 +28,8 @@ from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1, V2
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import commit_path
+from hoodie_ds.timeline.paths import V1, V2, commit_path
 from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline
 

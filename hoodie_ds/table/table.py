@@ -27,9 +27,8 @@ from hoodie_ds.hints import command
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import HOODIE, PROPERTIES, PROPERTIES_BACKUP
+from hoodie_ds.timeline.paths import HOODIE, LAYOUTS, PROPERTIES, PROPERTIES_BACKUP
 from hoodie_ds.timeline.timeline import Timeline
 
 

@@ -30,8 +30,7 @@ from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
-from hoodie_ds.timeline.per_timeline import once_per_timeline
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
 
 
 def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) -> pa.Schema | None:

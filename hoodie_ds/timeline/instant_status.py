@@ -13,9 +13,8 @@ from enum import Enum
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import is_archived
-from hoodie_ds.timeline.per_timeline import once_per_timeline
 from hoodie_ds.timeline.rollbacks import is_undone
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
 
 
 class InstantStatus(Enum):

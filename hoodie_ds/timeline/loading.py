@@ -18,8 +18,7 @@ from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_comp
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.layout import LAYOUTS, V1, V2
-from hoodie_ds.timeline.paths import PROPERTIES, commit_path
+from hoodie_ds.timeline.paths import LAYOUTS, PROPERTIES, V1, V2, commit_path
 from hoodie_ds.timeline.settled_instants import Settled
 from hoodie_ds.timeline.summaries import newest_summary, read_summaries, write_summary
 from hoodie_ds.timeline.timeline import Timeline

@@ -16,9 +16,8 @@ from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back, rolled_back
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import is_archived
 from hoodie_ds.timeline.paths import instant_path
-from hoodie_ds.timeline.per_timeline import once_per_timeline
 from hoodie_ds.timeline.rollback_marks import mark_undone, marked_times
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
 
 
 def target_of(storage: Storage, rollback: Instant) -> str | None:

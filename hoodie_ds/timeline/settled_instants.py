@@ -18,7 +18,7 @@ import numpy.typing as npt
 import xxhash
 
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 
 _ACTIONS: Final = tuple(Action)
 _CODES: Final = {action: code for code, action in enumerate(_ACTIONS)}

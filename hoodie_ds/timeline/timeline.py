@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, wraps
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
 
 from hoodie_ds.columns.html_table import html_table
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.settled_instants import Settled, instants_digest
 
+T = TypeVar("T")
+_TABLES: Final = 8
+"""Tables of which a process keeps what was computed of their timelines."""
 _NOTHING_SETTLED: Final = Settled()
 _SHOWN: Final = 20
 """Instants that a notebook shows."""
@@ -305,3 +309,25 @@ def _is_same(instant: Instant, found: Instant | None) -> bool:
     """Whether what is found is a commit that ended as it had; a table may have changed layouts."""
     end = instant.completion_time
     return found is not None and (not end or found.completion_time in (end, ""))
+
+
+def once_per_timeline(
+    compute: Callable[[Storage, Timeline], T],
+) -> Callable[[Storage, Timeline], T]:
+    """Keep the last value of each table for as long as it is asked for the same timeline object.
+
+    A timeline that is loaded anew is another one, though it shows the same instants.
+    """
+
+    @lru_cache(maxsize=_TABLES)
+    def last(_: Storage) -> list[tuple[Timeline, T]]:
+        return []
+
+    @wraps(compute)
+    def known(storage: Storage, timeline: Timeline) -> T:
+        kept = last(storage)
+        if not kept or kept[0][0] is not timeline:
+            kept[:] = [(timeline, compute(storage, timeline))]
+        return kept[0][1]
+
+    return known

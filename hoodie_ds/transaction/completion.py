@@ -19,8 +19,7 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
-from hoodie_ds.timeline.layout import LAYOUTS, V1
-from hoodie_ds.timeline.paths import completion_path, instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, V1, completion_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 

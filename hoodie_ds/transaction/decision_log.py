@@ -30,8 +30,14 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS, V1
-from hoodie_ds.timeline.paths import DECISIONS, FORMER_DECISIONS, number_in, numbered_path
+from hoodie_ds.timeline.paths import (
+    DECISIONS,
+    FORMER_DECISIONS,
+    LAYOUTS,
+    V1,
+    number_in,
+    numbered_path,
+)
 
 _KEPT: Final = 20
 """Number of decisions that are not deleted, so a late writer rarely finds its number free."""

@@ -18,9 +18,8 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.instant import Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, instant_path
 from hoodie_ds.transaction.completion import find_completed
 from hoodie_ds.transaction.failed_write import marked_files
 from hoodie_ds.transaction.ownership import owner_of

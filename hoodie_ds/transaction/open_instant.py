@@ -15,9 +15,8 @@ from hoodie_ds.table.table import check_unchanged, create_table
 from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import instant_path, start_path
+from hoodie_ds.timeline.paths import LAYOUTS, instant_path, start_path
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim, owner_of
 from hoodie_ds.transaction.pending_action import PendingAction, write_action

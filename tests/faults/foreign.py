@@ -19,9 +19,8 @@ from hoodie_ds.timeline.bodies.commit_body import avro_of_json
 from hoodie_ds.timeline.bodies.replace_plan import PLAN_SCHEMA
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.layout import LAYOUTS, V1
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import PROPERTIES, instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, PROPERTIES, V1, instant_path
 
 
 def savepoint(storage: Storage, time: str) -> None:

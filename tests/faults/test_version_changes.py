@@ -16,7 +16,7 @@ from hoodie_ds.testing.simulated import forget_process
 from hoodie_ds.timeline.archive.archived_timeline import archived_instants
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.archive.lsm_timeline import archived_keys
-from hoodie_ds.timeline.layout import LAYOUTS
+from hoodie_ds.timeline.paths import LAYOUTS
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
 CHANGES = [(6, 8), (6, 9), (8, 9), (9, 8), (9, 6), (8, 6)]

@@ -15,8 +15,8 @@ from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.bodies.replace_plan import empty_plan
 from hoodie_ds.timeline.instant import Action
-from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.paths import LAYOUTS
 from hoodie_ds.timeline.timeline import Timeline
 from tests.hostile import seeds as s
 from tests.hostile.format import must_name, read_any, read_table, write_on

@@ -22,8 +22,7 @@ from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.bodies.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS
-from hoodie_ds.timeline.paths import clustered_path, instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, clustered_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 _BUCKETS: Final = "ConsistentBucket"

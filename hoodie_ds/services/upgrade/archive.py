@@ -34,9 +34,8 @@ from hoodie_ds.timeline.archive.lsm_writer import LsmEntry, merge_and_clean, put
 from hoodie_ds.timeline.bodies.commit_body import avro_of_json
 from hoodie_ds.timeline.instant import REPLACING, WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1, V2
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import HOODIE
+from hoodie_ds.timeline.paths import HOODIE, V1, V2
 
 _AT_ONCE: Final = 200
 """Instants of one file of the archive: their contents are held in memory."""

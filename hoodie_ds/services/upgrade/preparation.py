@@ -23,7 +23,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names
 from hoodie_ds.timeline.instant import State
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.other_engines import switch_metadata_table_off

@@ -28,8 +28,7 @@ from hoodie_ds.timeline.bodies.commit_body import avro_of_json, json_body
 from hoodie_ds.timeline.bodies.replace_plan import is_clustering
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import epoch_ms, following, format_time, padded
-from hoodie_ds.timeline.layout import LAYOUTS, V1
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, V1, instant_path
 from hoodie_ds.transaction.completion import carry_over
 
 _BETWEEN_CHECKS: Final = 8

@@ -39,8 +39,7 @@ from hoodie_ds.table.table import (
 )
 from hoodie_ds.table.table_schema import check_columns_have_names
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS, V1
-from hoodie_ds.timeline.paths import CONVERTED, PROPERTIES_BACKUP, SUMMARIES
+from hoodie_ds.timeline.paths import CONVERTED, LAYOUTS, PROPERTIES_BACKUP, SUMMARIES, V1
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.transaction.decision_log import Decision, Outcome, newest_decision
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding

@@ -35,8 +35,7 @@ from hoodie_ds.timeline.archive.lsm_writer import entry_of as lsm_entry
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1
-from hoodie_ds.timeline.paths import HOODIE, instant_path
+from hoodie_ds.timeline.paths import HOODIE, V1, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 ENTRIES_PER_BLOCK: Final = 10

@@ -20,7 +20,7 @@ from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.hints import COPY
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage, names_in
-from hoodie_ds.timeline.layout import V2
+from hoodie_ds.timeline.paths import V2
 
 HISTORY: Final = f"{V2.folder}/history"
 VERSION: Final = f"{HISTORY}/_version_"

@@ -20,8 +20,7 @@ from hoodie_ds.hints import COPY, only_from_copy
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.per_timeline import once_per_timeline
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
 
 _TIME, _ENDED, _ACTION, _BODY = "instantTime", "completionTime", "action", "metadata"
 _PLAN: Final = "plan"

@@ -21,9 +21,8 @@ from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY
 from hoodie_ds.timeline.bodies.clean_metadata import METADATA_SCHEMA
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import V1, V2, Layout
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import V1, V2, Layout, instant_path
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision
 from tests.archived import entries
 from tests.golden.golden_tables import unzip_table

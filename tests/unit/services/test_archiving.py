@@ -26,9 +26,8 @@ from hoodie_ds.timeline.archive.archived_timeline import archived_instants
 from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import LAYOUTS
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import UNDONE, instant_path, marker_folder, marker_path
+from hoodie_ds.timeline.paths import LAYOUTS, UNDONE, instant_path, marker_folder, marker_path
 from hoodie_ds.timeline.rollback_marks import MOST_FILES, mark_undone, marked_times
 from hoodie_ds.timeline.timeline import Timeline
 from tests.archived import archived, rows_of

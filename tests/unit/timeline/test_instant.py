@@ -4,7 +4,7 @@ import pytest
 
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 
 T = "20260307135827749"
 

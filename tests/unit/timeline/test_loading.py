@@ -14,8 +14,8 @@ from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import V1
 from hoodie_ds.timeline.loading import load_timeline, read_commit
+from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
 
 T = [f"2025010{day}000000000" for day in range(10)]

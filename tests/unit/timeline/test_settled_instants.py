@@ -14,8 +14,8 @@ import xxhash
 from hoodie_ds.testing.memory import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.layout import LAYOUTS as RULES
 from hoodie_ds.timeline.loading import load_timeline, save_timeline
+from hoodie_ds.timeline.paths import LAYOUTS as RULES
 from hoodie_ds.timeline.paths import SUMMARIES, instant_path
 from hoodie_ds.timeline.settled_instants import Settled
 from hoodie_ds.timeline.timeline import Timeline

@@ -22,8 +22,7 @@ from hoodie_ds.timeline.bodies.clustering_plan import (
 from hoodie_ds.timeline.bodies.replace_plan import empty_plan
 from hoodie_ds.timeline.bodies.rollback_metadata import plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import V1
-from hoodie_ds.timeline.paths import DECISIONS, TEMP, aborted_path, instant_path, manifest_path
+from hoodie_ds.timeline.paths import DECISIONS, TEMP, V1, aborted_path, instant_path, manifest_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome, append_decision, next_decision
 from hoodie_ds.transaction.manifest import newest_manifest

@@ -19,7 +19,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, 
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.bodies.rollback_metadata import metadata_to_bytes, plan_to_bytes
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.layout import V1
+from hoodie_ds.timeline.paths import V1
 from tests.golden.golden_tables import FOLDER
 
 _TIME = "20260101000000000"
