@@ -38,7 +38,7 @@ from spark_side import session
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.sink.metrics import METRICS_KEY
+from hoodie_ds.sink.messages import METRICS_KEY
 from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY
 
 LINEITEM = {

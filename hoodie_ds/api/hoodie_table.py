@@ -965,9 +965,11 @@ class HoodieTable:
 
     def _parsed(self, options: Mapping[str, str] | None) -> WriteOptions:
         """Return the table's options with those of a call, which win."""
-        call = given_options(options)
-        check_keys(call)
-        parsed = WriteOptions.parse(overridden(self._options, call)) if call else self._own_options
+        parsed = self._own_options
+        if options is not None:
+            call = given_options(options)
+            check_keys(call)
+            parsed = WriteOptions.parse(overridden(self._options, call))
         if self._merge_hook is None:
             return parsed
         return replace(parsed, merge_hook=self._merge_hook)

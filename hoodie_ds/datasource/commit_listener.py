@@ -27,7 +27,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.errors import HoodieError, TableNotFoundError
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.services.failures import noted_failures
-from hoodie_ds.sink.metrics import METRICS_KEY
+from hoodie_ds.sink.messages import METRICS_KEY
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.protocol import Storage

@@ -31,7 +31,7 @@ from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import excluding
 from hoodie_ds.transaction.late_file_notes import delete_late_files
-from hoodie_ds.transaction.sweep import sweep
+from hoodie_ds.transaction.recovery import sweep
 from hoodie_ds.transaction.temporary_files import left_over
 
 _AT_ONCE: Final = 200

@@ -25,8 +25,7 @@ from hoodie_ds.services.compaction.share import (
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure, attempted
 from hoodie_ds.services.post_commit import AfterCommit, follow_up
-from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteResult
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteMetrics, WriteResult
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.transaction.completion import find_completed

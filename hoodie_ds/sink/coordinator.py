@@ -106,13 +106,13 @@ class Coordinator:
         table = find_table(self.storage)
         creation_ms = self.clock.now_ms() if table is None else None
         if table is None:
-            plan = self._plan(table, schema, self._timeline(table))
+            plan = self._plan(table, self._properties(None), schema, self._timeline(table))
             self._check_place()
         else:
-            self._properties(table)  # refuses before anything is done
+            properties = self._properties(table)  # refuses before anything is done
             timeline = self._joined(table, decided_timeline(table, self.clock, found))
             check_lock_is_shared(table, timeline, self.options.concurrency)
-            plan = self._plan(table, schema, timeline)
+            plan = self._plan(table, properties, schema, timeline)
             plan = self._recovered(table, plan, schema, found)
             warn_of_copies(plan)
         guard = ReplayGuard.load(self.storage, plan.timeline)
@@ -145,7 +145,7 @@ class Coordinator:
         table = find_table(self.storage)
         if timeline is None:
             timeline = pin(lambda: self._timeline(table)) if pin else self._timeline(table)
-        return self._plan(table, schema, timeline)
+        return self._plan(table, self._properties(table), schema, timeline)
 
     def commit(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
         """Make a batch part of the table, in one step, given the messages of all of its tasks.
@@ -180,7 +180,8 @@ class Coordinator:
         else:
             result = self._commit_nothing_written(reported) if reported else WriteResult()
         result = with_failures(result, reported)
-        note_failures(self.storage, result.instant_time, result.failed_services)
+        if result.failed_services:
+            note_failures(self.storage, result.instant_time, result.failed_services)
         return result
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
@@ -193,9 +194,14 @@ class Coordinator:
                 give_up(message)
                 return
 
-    def _plan(self, table: Table | None, schema: pa.Schema, timeline: Timeline) -> WritePlan:
+    def _plan(
+        self,
+        table: Table | None,
+        properties: TableProperties,
+        schema: pa.Schema,
+        timeline: Timeline,
+    ) -> WritePlan:
         """Check options, table and schema against one another."""
-        properties = self._properties(table)
         operation = resolve_operation(self.options, properties)
         if self.options.batches_per_commit > 1 and operation.replaces:
             raise OptionError(
@@ -247,7 +253,7 @@ class Coordinator:
         timeline = self._recover(table, plan.timeline, found)
         # The plan may not fit any more.
         if is_other or timeline.digest != plan.timeline.digest:
-            plan = self._plan(table, schema, timeline)
+            plan = self._plan(table, self._properties(table), schema, timeline)
         return replace(plan, table=table, timeline=timeline)
 
     def _timeline(self, table: Table | None) -> Timeline:
@@ -257,6 +263,8 @@ class Coordinator:
         return self._joined(table, table.load_timeline())
 
     def _joined(self, table: Table, timeline: Timeline) -> Timeline:
+        if self.options.batches_per_commit == 1:
+            return timeline
         operation = resolve_operation(self.options, table.properties)
         action = write_action(table.properties, replaces=operation.replaces)
         spanned = self.options.batches_per_commit

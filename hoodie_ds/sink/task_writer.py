@@ -21,8 +21,7 @@ from hoodie_ds.sink.file_groups.append_writer import AppendWriter
 from hoodie_ds.sink.file_groups.global_writer import GlobalWriter
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import Assignment, copies_among, without_copies
-from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, distinct_partitions
 from hoodie_ds.sink.replay.replay import (
     digest_of,

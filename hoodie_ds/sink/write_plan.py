@@ -6,12 +6,13 @@ instant. Before the shuffle it is made by reading alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import with_meta_columns
+from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import (
     DuplicatePolicy,
     LogBlockFormat,
@@ -30,7 +31,6 @@ from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.concat_merger import ConcatMerger
 from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
-from hoodie_ds.sink.memory_budget import MemoryBudget
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView, WholeView
 from hoodie_ds.table.table import Table
@@ -44,15 +44,46 @@ from hoodie_ds.transaction.pending_action import write_action
 class WriteView(WholeView):
     """A whole view for a write: files that others removed meanwhile are a conflict."""
 
-    remedy: str = ""
+    concurrency: Concurrency = field(default_factory=Concurrency)
 
     def _check(self, listed: list[FileStatus], partition_path: str | None = None) -> None:
         try:
             super()._check(listed, partition_path)
         except TimelineError as error:
             raise WriteConflictError(
-                f"{error}; the batch is not committed and can be run again; {self.remedy}"
+                f"{error}; the batch is not committed and can be run again; "
+                f"{self.concurrency.remedy}"
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """Shares of a task's memory, ``write.task.max.size``, in Arrow bytes.
+
+    The limit covers all that a task holds for its rows, as in Hudi's Flink writer: buffers are half
+    of it; the other half is for combining rows of one key and for encoding, which need copies.
+    """
+
+    buffer_bytes: int  # rows waiting to be written, of all file groups
+    flush_bytes: int  # rows of one file group flushed together
+    encode_bytes: int  # rows encoded as one row group or log block
+    locating_bytes: int
+    """Rows whose global keys are located together; as much again is for the result."""
+    chunk_bytes: int  # rows taken at once
+    lookup_bytes: int  # stored record keys that an index caches
+
+    @classmethod
+    def of(cls, options: WriteOptions) -> MemoryBudget:
+        """Divide the limit of a write."""
+        cap = options.task_max_bytes
+        return cls(
+            cap // 2,
+            min(options.batch_bytes, cap // 4),
+            cap // 8,
+            max(1, cap // 4),
+            cap // 16,
+            cap // 8,
+        )
 
 
 @dataclass(frozen=True)
@@ -86,7 +117,7 @@ class WritePlan:
         """The files of the table as the write sees it; a missing file is an error."""
         options = self.options
         given = self.table.storage, self.timeline, options.verify_checksums
-        return WriteView(*given, remedy=options.concurrency.remedy)
+        return WriteView(*given, concurrency=options.concurrency)
 
     @cached_property
     def action(self) -> Action:

@@ -23,7 +23,6 @@ from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
-from hoodie_ds.timeline.bodies.clean_metadata import later_cleans
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
@@ -163,7 +162,7 @@ def taken_since(
     if undone is not None:
         return undone
     wanted = tuple(paths)
-    for clean in later_cleans(timeline, now):
+    for clean in now.cleans_beyond(timeline):
         gone = file_changes(storage, clean).deleted
         path = next((path for path in wanted if path in gone), None)
         if path is not None:

@@ -63,7 +63,7 @@ def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     """Return what `table_schema` does, whether or not files can be read by it."""
     instant = schema_instant(table, timeline)
     path = PROPERTIES if instant is None else commit_path(instant)
-    avro = declared_avro(table, timeline)
+    avro = _declared_by(table, instant)
     return None if avro is None else _user_columns(avro, path)
 
 
@@ -72,7 +72,10 @@ def declared_avro(table: Table, timeline: Timeline) -> str | None:
 
     `hoodie_ds.formats.avro.evolution` makes the next schema from it.
     """
-    instant = schema_instant(table, timeline)
+    return _declared_by(table, schema_instant(table, timeline))
+
+
+def _declared_by(table: Table, instant: Instant | None) -> str | None:
     if instant is not None:
         return file_changes(table.storage, instant).schema
     return table.properties.raw.get(CREATE_SCHEMA) or None

@@ -151,8 +151,16 @@ class Timeline:
 
     def commits_beyond(self, other: Timeline) -> Iterator[Instant]:
         """Yield `commits` that another timeline lacks, or has with another end, by time."""
-        mine = chain(self.settled.writes_beyond(other.settled), self._recent_commits)
+        is_alike = self.settled is other.settled
+        old = () if is_alike else self.settled.writes_beyond(other.settled)
+        mine = chain(old, self._recent_commits)
         return (i for i in mine if not _is_same(i, other.commit_at(i.time)))
+
+    def cleans_beyond(self, other: Timeline) -> list[Instant]:
+        """Return the cleans, pending ones too, that an earlier timeline does not have."""
+        known = {instant.time for instant in (*other.deletions, *other.pending)}
+        found = (*self.deletions, *self.pending)
+        return [i for i in found if i.action is Action.CLEAN and i.time not in known]
 
     @cached_property
     def replace_commits(self) -> tuple[Instant, ...]:

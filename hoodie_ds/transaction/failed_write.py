@@ -145,7 +145,8 @@ def delete_leftovers(
         for path, marker in sorted(marked.items())
         if _is_safe(storage, time, path, marker, is_complete=is_complete)
     ]
-    note_late_files(storage, time, safe)
+    if safe:
+        note_late_files(storage, time, safe)
     for path in safe:
         storage.delete(path)
 

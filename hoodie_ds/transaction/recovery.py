@@ -18,14 +18,16 @@ from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import ConcurrencyMode
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import CorruptFileError, NotFoundError, WriteConflictError
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
-from hoodie_ds.timeline.instant_time import format_time
-from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.instant_time import format_time, padded
+from hoodie_ds.timeline.paths import claim_path, instant_path, work_folder
 from hoodie_ds.timeline.rollbacks import is_dead_compaction, is_undone, refuse_restore, target_of
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.failed_write import is_ours
+from hoodie_ds.transaction.failed_write import announced, delete_leftovers, is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms, living, stop
 from hoodie_ds.transaction.manifest import InstantTest, never
 from hoodie_ds.transaction.ownership import is_of_several, owner_of
@@ -37,8 +39,7 @@ from hoodie_ds.transaction.rollback import (
     drop_resurrected,
     finish_rollback,
 )
-from hoodie_ds.transaction.sweep import sweep
-from hoodie_ds.transaction.temporary_files import left_over
+from hoodie_ds.transaction.temporary_files import delete_temporary, left_over, temporary_files
 
 _PLANNED: Final = (Action.COMPACTION, *REPLACING)
 """Actions that may be table services, which wait on the timeline to be carried out."""
@@ -218,3 +219,40 @@ def _undo_dead(table: Table, dead: Sequence[Instant], clock: Clock) -> None:
     for instant in dead:
         if instant.action is not Action.ROLLBACK:
             resolve_instant(table, instant, clock)
+
+
+def sweep(table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]) -> None:
+    """Delete the files of late tasks, then all temporary files of their instants.
+
+    Readers of this library never see such files, as a commit names its own. Readers that list
+    folders do. They are found by the late tasks' markers.
+
+    `found` is the result of `left_over`, taken before the timeline was loaded.
+    """
+    rollbacks = (*timeline.rollbacks, *timeline.restores)
+    undone = {i.time for i in rollbacks if i.state is State.COMPLETED}
+    view = FileSystemView(table.storage, timeline)
+    latest = padded(timeline.latest_time or "")
+    for time, paths in sorted(found.items()):
+        if latest and padded(time) > latest and paths == {claim_path(time)}:
+            continue  # of a service that is about to be planned; no process takes an earlier time
+        commit = timeline.commit_at(time)
+        is_commit = commit is not None and not commit.num_batches
+        # Pending, joined, another action or archived: which files count is not known here. Those
+        # of a rollback are the commands that hide failed blocks, and stay.
+        known_otherwise = not is_commit and (timeline.at(time) or view.is_committed(time))
+        if known_otherwise and time not in undone:
+            if not timeline.at(time) and not announced(time, paths):
+                _drop_work(table.storage, time, paths)
+            continue
+        marked = {} if time in undone else announced(time, paths)
+        late = {p: m for p, m in marked.items() if not (is_commit and view.names(time, p))}
+        delete_leftovers(table.storage, time, late, is_complete=is_commit)
+        if paths >= temporary_files(table.storage, time):
+            delete_temporary(table.storage, time)
+
+
+def _drop_work(storage: Storage, time: str, paths: frozenset[str]) -> None:
+    """Delete this library's temporary files of an instant that another engine archived."""
+    if all(path.startswith(f"{work_folder(time)}/") for path in paths):
+        storage.delete(work_folder(time))

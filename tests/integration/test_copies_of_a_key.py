@@ -18,8 +18,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
-from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.metrics import METRICS_KEY
+from hoodie_ds.sink.messages import METRICS_KEY, TaskCommitMessage, TaskId
 from hoodie_ds.sink.replay.replay import total_digest
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task

@@ -15,8 +15,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import StorageError
 from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.file_groups.buffers import RowBuffer
-from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.metrics import METRICS_KEY
+from hoodie_ds.sink.messages import METRICS_KEY, TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.timeline.loading import read_commit
 from tests.tables import TRIPS, TYPE, TYPES, coordinator, trips

@@ -20,8 +20,7 @@ from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import CorruptFileError, OptionError, TimelineError, WriteConflictError
 from hoodie_ds.sink.commit.commit_record import ROWS_KEY
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.metrics import METRICS_KEY
+from hoodie_ds.sink.messages import METRICS_KEY, TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage

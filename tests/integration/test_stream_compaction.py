@@ -22,7 +22,7 @@ from hoodie_ds.services.compaction.result import CompactionResult
 from hoodie_ds.services.failures import noted_failures
 from hoodie_ds.sink import coordinator
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.metrics import METRICS_KEY
+from hoodie_ds.sink.messages import METRICS_KEY
 from hoodie_ds.testing import FaultyStorage, Operation, check_table
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant import Action

@@ -583,8 +583,8 @@ TIMES_AND_NAMES = [
     ),
     Mutant(
         "temporary files stay of instants that another engine has archived",
-        within("sweep.sweep", _drop_work=nothing),
-        "tests/unit/transaction/test_sweep.py"
+        within("recovery.sweep", _drop_work=nothing),
+        "tests/unit/transaction/test_recovery.py"
         "::test_what_only_we_know_of_an_instant_that_another_engine_archived_goes",
         "what is left of dead writes only grows",
     ),
@@ -1169,7 +1169,7 @@ RECOVERIES = [
             "sweep",
             FileSystemView=Around(lambda view, *given: Changed(view(*given), names=returns(False))),
         ),
-        "tests/unit/transaction/test_sweep.py::test_a_file_that_its_commit_does_not_name_goes",
+        "tests/unit/transaction/test_recovery.py::test_a_file_that_its_commit_does_not_name_goes",
         "P3: committed rows are deleted",
     ),
     Mutant(
@@ -1180,7 +1180,7 @@ RECOVERIES = [
                 table, Changed(timeline, at=returns(())), found
             ),
         ),
-        "tests/unit/transaction/test_sweep.py::test_files_of_a_pending_instant_stay",
+        "tests/unit/transaction/test_recovery.py::test_files_of_a_pending_instant_stay",
         "P1: files of a write that goes on are deleted",
     ),
 ]
@@ -2861,7 +2861,7 @@ CLUSTERINGS = [
         Text(
             "        if latest and padded(time) > latest and paths", "        if not time and paths"
         ),
-        "tests/unit/transaction/test_sweep.py"
+        "tests/unit/transaction/test_recovery.py"
         "::test_the_claim_of_a_service_that_is_about_to_be_planned_stays",
         "P5: a write and a clustering have one time",
     ),

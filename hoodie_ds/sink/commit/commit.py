@@ -35,8 +35,8 @@ from hoodie_ds.sink.commit.conflicts import (
     check_groups,
     check_new_keys,
     check_not_cleaned,
+    merged_schema,
 )
-from hoodie_ds.sink.commit.schema_conflicts import merged_schema
 from hoodie_ds.sink.commit.staged_merge import merge_all_staged
 from hoodie_ds.sink.hidden_columns import mixed_timelines
 from hoodie_ds.sink.messages import StagedRows, TaskCommitMessage
@@ -237,8 +237,8 @@ def _checked_record(
     others = [time for time in writes if time != instant.time]
     given = statuses, guard, of_all, others, replaced, schema, added
     record, left_out = commit_record(batch.plan, messages, *given)
-    # Before any process can complete the commit without them.
-    put_aside(storage, timeline, instant.time, left_out)
+    if left_out:  # before any process can complete the commit without them
+        put_aside(storage, timeline, instant.time, left_out)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     if (

@@ -12,8 +12,7 @@ from typing import Final
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.handles.context import WriteStatus
-from hoodie_ds.sink.messages import TaskCommitMessage
-from hoodie_ds.sink.metrics import METRICS_KEY, WriteMetrics
+from hoodie_ds.sink.messages import METRICS_KEY, TaskCommitMessage, WriteMetrics
 from hoodie_ds.sink.replay.replay import total_digest
 from hoodie_ds.sink.replay_guard import BATCH_KEY, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan

@@ -17,8 +17,7 @@ from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.file_groups.base_files import commit_context, merge_staged
 from hoodie_ds.sink.file_groups.global_locations import write_located
 from hoodie_ds.sink.file_groups.packing import merge_inserts
-from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.stage.key_partitions import UNLOCATED
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice

@@ -13,8 +13,7 @@ from hoodie_ds.index.write_profile import WriteProfile
 from hoodie_ds.sink.file_groups.buffers import Flusher
 from hoodie_ds.sink.file_groups.packing import reserve
 from hoodie_ds.sink.hidden_columns import TaskOwnership
-from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, split_by_partition
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileSlice

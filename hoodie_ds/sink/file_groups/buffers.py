@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pyarrow as pa
 
 from hoodie_ds.environment import Clock
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import WriteMetrics
 
 
 class Flusher:

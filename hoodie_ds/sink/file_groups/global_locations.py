@@ -30,8 +30,7 @@ from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.key_locations import KeyLocations
 from hoodie_ds.sink.locate.routers import Target
-from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.records import partitions_of, split
 from hoodie_ds.sink.stage.incoming_rows import POSITION, Incoming
 from hoodie_ds.sink.stage.key_partitions import by_key_partitions

@@ -17,8 +17,7 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.sink.file_groups.buffers import Flusher, RowBuffer
 from hoodie_ds.sink.file_groups.global_locations import write_located
 from hoodie_ds.sink.hidden_columns import TaskOwnership
-from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.stage.key_partitions import stage_by_key_partition
 from hoodie_ds.sink.write_plan import WritePlan

@@ -19,8 +19,7 @@ from hoodie_ds.sink.file_groups.kept_values import kept_values, with_kept_values
 from hoodie_ds.sink.file_groups.packing import reserve
 from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.routers import LookupRouter, Target, router_of
-from hoodie_ds.sink.messages import StagedRows
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId

@@ -16,7 +16,6 @@ from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import HOODIE, in_partition, instant_path
-from hoodie_ds.timeline.timeline import Timeline
 
 SAVEPOINTS_KEY: Final = "savepointed_timestamps"
 """Key of the extra metadata of a clean: comma-separated times of the savepoints then."""
@@ -264,13 +263,6 @@ class CleanMetadata:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise CorruptFileError(f"{path} says nothing of a clean: {error!r}; {COPY}") from error
-
-
-def later_cleans(seen: Timeline, now: Timeline) -> Iterator[Instant]:
-    """Yield the cleans of a timeline, pending ones too, that an earlier one does not have."""
-    known = {instant.time for instant in (*seen.deletions, *seen.pending)}
-    found = (*now.deletions, *now.pending)
-    return (i for i in found if i.action is Action.CLEAN and i.time not in known)
 
 
 def read_plan(storage: Storage, clean: Instant) -> CleanerPlan:

@@ -34,8 +34,8 @@ from hoodie_ds.testing import (
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import instant_path, marker_path
+from hoodie_ds.transaction.recovery import sweep
 from hoodie_ds.transaction.rollback import roll_back
-from hoodie_ds.transaction.sweep import sweep
 from hoodie_ds.transaction.temporary_files import left_over
 from tests.faults.pairs import Play
 from tests.faults.schedules import Phase, explore

@@ -9,7 +9,7 @@ import pytest
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.errors import StorageError
 from hoodie_ds.sink.file_groups.buffers import Flusher
-from hoodie_ds.sink.metrics import WriteMetrics
+from hoodie_ds.sink.messages import WriteMetrics
 
 
 def fail() -> None:
