@@ -183,7 +183,7 @@ def cross_table(counts: pa.Table, title: str) -> Table:
 def main(table_type: str, folder: Path, master: str) -> None:
     """Stream a year of flights into a Hudi table and compare the table with the input.
 
-    A second run goes on from the checkpoint: it finds nothing new, and compares again.
+    A second run resumes from the checkpoint: it finds nothing new, and compares again.
     """
     try:
         run_demo(folder, TableType(table_type.upper()), master, Console())

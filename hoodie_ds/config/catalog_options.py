@@ -59,7 +59,7 @@ class CatalogOptions(OptionGroup):
         f"{_HIVE}enable",
         BOOLEAN,
         "Whether each commit is followed by a sync of the table into a catalog. A sync that fails "
-        "does not fail the batch: it is reported, and the next one makes up for it.",
+        "does not fail the batch: it is reported, and the next sync does the rest.",
         False,
         aliases=(f"{_META}enable", "hive_sync.enabled", "hive_sync.enable"),
     )
@@ -239,9 +239,9 @@ class CatalogOptions(OptionGroup):
     delta_sync: Option[bool] = Option(
         "hoodie.py.delta.sync",
         BOOLEAN,
-        "Whether each commit and each table service is followed by a version of a Delta log beside "
+        "Whether each commit and each table service is followed by a version of a Delta log of "
         "the table, over the same base files: what Hudi's read-optimised query reads. A sync that "
-        "fails does not fail the write: it is reported, and the next one makes up for it.",
+        "fails does not fail the write: it is reported, and the next sync does the rest.",
         False,
     )
 

@@ -125,7 +125,7 @@ class OperationOptions(OptionGroup):
         "hoodie.datasource.write.batch.identifier",
         whole(f"a whole number from 0 to {_INT64_MAX}", most=_INT64_MAX),
         "Number of a batch write among those of its writer, greater than all before; the same "
-        "number again, whatever lies between, changes nothing.",
+        "number again, at any later time, changes nothing.",
     )
     accept_different: Option[bool] = Option(
         "hoodie.py.replay.accept.different",
