@@ -23,7 +23,7 @@ from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import LAYOUTS, commit_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.decision_log import Decision
+from hoodie_ds.transaction.decision_log import Decision, damaged_decisions
 from hoodie_ds.transaction.lost_instants import lost_error, lost_instants
 
 _Parse = Callable[[bytes, str], object]
@@ -75,10 +75,11 @@ def _empty(path: str) -> Finding:
 
 def lost_findings(table: Table) -> Iterator[Finding]:
     """Yield the instants of `lost_by_time`, or the damage of the decision log."""
-    try:
+    damaged = damaged_decisions(table.storage)
+    for path, error in damaged.items():
+        yield Finding.of(Kind.DAMAGED_INSTANT, path, error)
+    if not damaged:
         yield from lost_by_time(table).values()
-    except CorruptFileError as error:
-        yield Finding.of(Kind.DAMAGED_INSTANT, table.storage.root, error)
 
 
 def lost_by_time(table: Table) -> dict[str, Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -152,11 +153,12 @@ def verify_table(
     for one in checked.values():
         findings += one.findings
     findings += _duplicates(pinned, checked, keys_are_global)
-    orphans, vanished = find_orphans(pinned.table, timeline, files)
-    findings += map(vanished_finding, vanished)
-    for status in orphans:
-        remedy = f"{pinned.table.command('cleanup')} deletes it"
-        findings.append(Finding(Kind.ORPHAN, status.path, "no commit names the file", remedy))
+    with suppress(CorruptFileError):  # of the decision log or a savepoint, which is found above
+        orphans, vanished = find_orphans(pinned.table, timeline, files)
+        findings += map(vanished_finding, vanished)
+        for status in orphans:
+            remedy = f"{pinned.table.command('cleanup')} deletes it"
+            findings.append(Finding(Kind.ORPHAN, status.path, "no commit names the file", remedy))
     ordered = sorted(findings, key=lambda f: (f.severity is not Severity.DAMAGE, f.kind, f.where))
     size, rows = sum(s.size for s in slices), sum(one.rows for one in checked.values())
     count = sum(1 for s in slices for _ in paths_of(s))

@@ -27,6 +27,7 @@ from hoodie_ds.errors import (
     NotFoundError,
     StorageError,
 )
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -121,25 +122,41 @@ def newest_decision(storage: Storage) -> Decision | None:
         paths = _logged(storage, at_least=1)
         if not paths:
             return None
-        number, path = max(paths.items())
         with suppress(NotFoundError):  # deleted after many others were appended
-            return Decision.from_bytes(number, storage.read(path), path)
+            return _read(storage, paths, max(paths))
 
 
 def logged_decisions(storage: Storage) -> list[Decision]:
     """Return the decisions that are still in the log, the oldest first."""
-    found = []
-    for number, path in _logged(storage).items():
+    found, paths = [], _logged(storage)
+    for number in paths:
         with suppress(NotFoundError):  # deleted after many others were appended
-            found.append(Decision.from_bytes(number, storage.read(path), path))
+            found.append(_read(storage, paths, number))
     return found
+
+
+def damaged_decisions(storage: Storage) -> dict[str, CorruptFileError]:
+    """Return the errors that reading damaged entries raises, by path."""
+    paths = _logged(storage)
+    errors = {path: _damage(storage, paths, number) for number, path in paths.items()}
+    return {path: error for path, error in errors.items() if error is not None}
+
+
+def _damage(storage: Storage, paths: Mapping[int, str], number: int) -> CorruptFileError | None:
+    try:
+        with suppress(NotFoundError):
+            _read(storage, paths, number)
+    except CorruptFileError as error:
+        return error
+    return None
 
 
 def was_scheduled(storage: Storage, instant: Instant) -> bool:
     """Whether one of the decisions still in the log scheduled an instant."""
-    for number, path in reversed(_logged(storage).items()):
+    paths = _logged(storage)
+    for number in reversed(paths):
         with suppress(NotFoundError):
-            found = Decision.from_bytes(number, storage.read(path), path)
+            found = _read(storage, paths, number)
             if found.outcome is Outcome.SCHEDULE and found.instant.time == instant.time:
                 return True
     return False
@@ -177,6 +194,17 @@ def append_decision(storage: Storage, decision: Decision) -> bool:
         for earlier in list(paths.values())[:-_KEPT]:
             storage.delete(earlier)
     return True
+
+
+def _read(storage: Storage, paths: Mapping[int, str], number: int) -> Decision:
+    """Read an entry of the log. All but the newest are applied, and may go as old ones do."""
+    try:
+        return Decision.from_bytes(number, storage.read(paths[number]), paths[number])
+    except CorruptFileError as error:
+        delete = "delete it, as later decisions follow it"
+        if number == max(paths):
+            delete = "if the last change of the table has ended, delete it while no process writes"
+        raise CorruptFileError(f"{storage.root}/{error}; {COPY}, or {delete}") from error
 
 
 def _logged(storage: Storage, at_least: int = _KEPT) -> dict[int, str]:

@@ -3090,6 +3090,12 @@ INSPECTION = [
         "a manifest that is lost after that is not missed",
     ),
     Mutant(
+        "a damaged decision is not looked for",
+        within("lost_findings", damaged_decisions=returns({})),
+        f"{_HINTS}::test_an_empty_decision_is_named_and_may_be_deleted[COPY_ON_WRITE-9-False]",
+        "verify ends at a damaged decision, and names no file",
+    ),
+    Mutant(
         "what has no byte is not looked at",
         within("overview._remarks", empty_instants=returns(())),
         f"{_HINTS}::test_an_instant_without_a_byte_is_shown_as_verify_has_it[9]",

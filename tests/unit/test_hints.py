@@ -181,6 +181,36 @@ def test_a_damaged_file_of_the_archive_is_to_be_restored(
     assert f"{found['message']}; {found['remedy']}" in ended.err
 
 
+@pytest.mark.parametrize("newest", [False, True])
+def test_an_empty_decision_is_named_and_may_be_deleted(
+    newest: bool, table: HoodieTable, tmp_path: Path
+) -> None:
+    path, rows = tmp_path / "t", found(table)
+    first, *_, last = sorted((path / ".hoodie/.locks/decisions").iterdir())
+    lost = last if newest else first
+    lost.write_bytes(b"")
+    stray = path / f"rome/00000000-0_0-0-0_{'9' * 17}.parquet"
+    stray.touch()
+    if newest:
+        with pytest.raises(CorruptFileError) as refused:
+            HoodieTable(path).upsert(trips(("a", "o*", 3, 1.0)))
+    else:
+        with pytest.raises(CorruptFileError) as refused:
+            HoodieTable(path).inspect.plans()
+    (damage,) = damages(path)
+    stray.unlink()
+    assert damage["where"] == str(lost.relative_to(path))
+    assert str(refused.value) == f"{damage['message']}; {damage['remedy']}"
+    assert damage["message"].startswith(str(lost))
+    assert "restore it from a copy, or " in damage["remedy"]
+    assert ("while no process writes" in damage["remedy"]) == newest
+    lost.unlink()
+    assert damages(path) == []
+    assert found(HoodieTable(path)) == rows
+    HoodieTable(path).upsert(trips(("a", "o*", 3, 1.0)))
+    assert damages(path) == []
+
+
 def test_a_file_that_is_missing_or_cut_is_told_with_its_commit(
     table: HoodieTable, tmp_path: Path
 ) -> None:
