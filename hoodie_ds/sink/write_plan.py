@@ -18,6 +18,7 @@ from hoodie_ds.config.enums import (
     LogBlockFormat,
     MergeMode,
     Operation,
+    TableType,
 )
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
@@ -134,6 +135,15 @@ class WritePlan:
         """Whether the write needs to know which keys are stored."""
         checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
         return self.operation.merges or (self.operation is Operation.INSERT and checked)
+
+    @property
+    def meets_stored_rows(self) -> bool:
+        """Whether rows are merged with stored ones of their keys: when they are written, or read.
+
+        Inserts into log files are, and into base files are rows of their own.
+        """
+        is_logged = self.table.properties.table_type is TableType.MERGE_ON_READ
+        return self.operation.merges or is_logged
 
     @cached_property
     def taken_schema(self) -> pa.Schema:

@@ -210,6 +210,69 @@ def test_a_key_that_a_batch_deletes_and_brings_again(tmp_path: Path, kind: str, 
     assert tips(table)["a"] == ("x", 6.0, None)
 
 
+COPIES: dict[str, Mapping[str, str]] = {
+    "buckets": {},
+    "bloom": {INDEX: "BLOOM"},
+    "global": {INDEX: "GLOBAL_SIMPLE"},
+    "commit order": {INDEX: "GLOBAL_SIMPLE", **OPTIONS["commit order"]},
+    "commit order, buckets": OPTIONS["commit order"],
+    "partial": {INDEX: "GLOBAL_SIMPLE", **OPTIONS["partial"]},
+    "no meta columns": {"hoodie.populate.meta.fields": "false"},
+}
+
+
+@pytest.mark.parametrize(("name", "version"), in_turn(COPIES, ["6", "9"]))
+@pytest.mark.parametrize("kind", TYPES)
+def test_copies_that_become_one_keep_what_the_newest_has(
+    tmp_path: Path, name: str, kind: str, version: str
+) -> None:
+    """Copies of keys in one file group, or in several partitions which a global index unites."""
+    draw = random.Random(name + kind)
+    is_global, by_commit = COPIES[name].get(INDEX) == "GLOBAL_SIMPLE", "commit order" in name
+    table = made(tmp_path, kind, version, **COPIES[name])
+    newest: dict[str, tuple[int, float]] = {}
+    for number, city in enumerate("xyz"):
+        rows = [(key, city if is_global else "x", draw.choice([5, 6, 7]), 0.0) for key in "efghijk"]
+        values = [number + row[2] / 8 for row in rows]
+        table.insert(trips(*rows).append_column("tip", pa.array(values)))
+        for (key, _, ts, _), tip in zip(rows, values, strict=True):
+            rank = number if by_commit else ts
+            newest[key] = max(newest.get(key, (0, 0.0)), (rank, tip))
+    new = [(key, draw.choice("wxyz") if is_global else "x", 9, 9.0) for key in newest]
+    table.upsert(trips(*new))
+    assert {key: row for key, row in tips(table).items() if key in newest} == {
+        key: (city, 9.0, newest[key][1]) for key, city, *_ in new
+    }
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_copy_that_does_not_move_keeps_its_values_to_itself(tmp_path: Path, kind: str) -> None:
+    """As it is newer than the row by which another copy moves."""
+    table = made(tmp_path, kind, "9", **{INDEX: "GLOBAL_SIMPLE"})
+    table.insert(trips(("k", "x", 3, 3.0)).append_column("tip", pa.array([0.3])))
+    second = trips(("k", "y", 9, 9.0), ("m", "y", 3, 3.0))
+    table.insert(second.append_column("tip", pa.array([0.9, 0.5])))
+    table.upsert(trips(("k", "z", 5, 5.0), ("m", "z", 5, 5.0)))
+    rows = table.read(columns=["id", "city", "fare", "tip"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in rows if row["id"] in "km") == [
+        ("k", "y", 9.0, 0.9),
+        ("k", "z", 5.0, 0.3),
+        ("m", "z", 5.0, 0.5),
+    ]
+
+
+@pytest.mark.parametrize("index", ["BUCKET", "BLOOM", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_an_insert_adds_a_row_with_nulls(tmp_path: Path, kind: str, index: str) -> None:
+    """But where readers merge it into the stored row, as they do in log files of buckets."""
+    table = made(tmp_path, kind, "9", **{INDEX: index})
+    table.insert(trips(("a", "x", 3, 3.0)))
+    added = table.read(columns=["id", "fare", "tip"]).to_pylist()
+    found = sorted((row["fare"], row["tip"]) for row in added if row["id"] == "a")
+    merged = kind == TYPES[1] and index == "BUCKET"
+    assert found == ([(3.0, 0.5)] if merged else [(2.0, 0.5), (3.0, None)])
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_column_that_was_taken_back_is_none_of_the_table(tmp_path: Path, kind: str) -> None:
     table = made(tmp_path, kind, "9")

@@ -2088,6 +2088,7 @@ LOCKS_AND_TURNS = [
 """Of several writers: locks, heartbeats, decisions."""
 
 _ADDED = "tests/integration/test_added_columns.py"
+_COPIES = "test_copies_that_become_one_keep_what_the_newest_has"
 _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
@@ -2105,15 +2106,53 @@ UNDOING = [
     ),
     Mutant(
         "a row without an added column takes its stored value away",
-        within("KeyedWriter._with_kept", with_kept_values=lambda rows, _: rows),
+        within("KeyedWriter._with_kept", with_kept_values=lambda _, rows, __: rows),
         f"{_ADDED}::test_rows_keep_what_is_stored[MERGE_ON_READ-buckets-9]",
         "P12: the values are lost with a batch that says nothing of them",
     ),
     Mutant(
         "a record that moves leaves an added column behind",
-        within("GlobalLocations.located", with_kept_values=lambda rows, _: rows),
+        within(
+            "GlobalLocations._kept",
+            kept_values=Around(lambda values, plan, _, keys: values(plan, None, keys)),
+        ),
         f"{_ADDED}::test_marks_of_deletes_do_not_stay[COPY_ON_WRITE-whole]",
         "P12: the values are lost with the partition",
+    ),
+    Mutant(
+        "of several copies of a key the first one's values are kept",
+        within("with_kept_values", Merger=lambda _: Changed(None, combine=lambda copies: copies)),
+        f"{_ADDED}::{_COPIES}[COPY_ON_WRITE-buckets-6]",
+        "P12: an older value takes the place of a newer one",
+    ),
+    Mutant(
+        "copies of one time are as old as one another, whichever commit wrote them",
+        within("with_kept_values", COMMIT_TIME="_hoodie_record_key"),
+        f"{_ADDED}::{_COPIES}[COPY_ON_WRITE-commit order-6]",
+        "P12: an older value takes the place of a newer one",
+    ),
+    Mutant(
+        "a copy that stays where others move to keeps its own values",
+        instead(
+            "KeyedWriter._with_kept",
+            lambda kept, writer, rows, target, moved: kept(
+                writer, rows, target, None if target.latest else moved
+            ),
+        ),
+        f"{_ADDED}::{_COPIES}[COPY_ON_WRITE-global-9]",
+        "P12: an older value takes the place of a newer one",
+    ),
+    Mutant(
+        "a record that moves takes the values of a copy that does not",
+        Text("moved[stored == number]", "moved[stored >= 0]"),
+        f"{_ADDED}::test_a_copy_that_does_not_move_keeps_its_values_to_itself[COPY_ON_WRITE]",
+        "P12: values of one record are stored with another",
+    ),
+    Mutant(
+        "a row of its own takes over stored values",
+        instead("WritePlan.meets_stored_rows", lambda *_: True),
+        f"{_ADDED}::test_an_insert_adds_a_row_with_nulls[COPY_ON_WRITE-BUCKET]",
+        "an insert says what its row did not",
     ),
     Mutant(
         "a row takes over the mark of deletes that is stored",

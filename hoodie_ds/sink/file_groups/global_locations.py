@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.merge.merger import RecordSet
-from hoodie_ds.sink.file_groups.kept_values import kept_values, with_kept_values
+from hoodie_ds.sink.file_groups.kept_values import kept_values
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.locate.key_locations import KeyLocations
@@ -65,6 +66,8 @@ class GlobalLocations:
         self._stored = stored
         self._numbers: dict[str, int] = {}
         self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
+        self.moved: pa.Table | None = None
+        """The values that moving records keep, once their rows come."""
 
     def located(self) -> Iterator[tuple[Target, pa.Table]]:
         """Yield all rows split by target, those of one key in order, in pieces.
@@ -81,7 +84,7 @@ class GlobalLocations:
         places = [_Place(combined, np.arange(combined.num_rows), found.first)]
         places += [_Place(combined.take(which), which, stored) for which, stored in copies]
         settled = _pairs(found.keys, self._homes_of(found.slices))
-        placed, kept = [], []
+        placed, kept, complete = [], [], []
         for place, merged in zip(places, self._merged(places), strict=True):
             at = as_numpy(pc.index_in(one_chunk(merged.column(RECORD_KEY)), value_set=place.keys))
             paths = self._partitions(merged)
@@ -95,25 +98,24 @@ class GlobalLocations:
             new, new_codes = merged.filter(pa.array(inserted)), len(self._homes) + paths[inserted]
             if self._plan.merger.needs_complete_rows:
                 whole = new.select([*self._plan.schema.names, RECORD_KEY])
-                marked = self._marked(with_kept_values(whole, kept[-1]))
-                yield from self._targeted(split(marked, new_codes))
+                complete.append(split(self._marked(whole), new_codes))
             else:
                 rows_at = np.append(rows_at, new.column(POSITION).to_numpy())
                 codes = np.append(codes, new_codes)
             order = np.argsort(rows_at, kind="stable")
             placed.append((rows_at[order], codes[order]))
-        values = pa.concat_tables(kept)
-        pieces = (
-            (code, rows if code < len(self._homes) else with_kept_values(rows, values))
-            for code, rows in self._incoming.parted(placed, self._plan.budget.chunk_bytes)
-        )
+        self.moved = pa.concat_tables(kept)
+        yield from self._targeted(chain.from_iterable(complete))
+        pieces = self._incoming.parted(placed, self._plan.budget.chunk_bytes)
         yield from self._targeted((code, self._marked(rows)) for code, rows in pieces)
 
     def _kept(self, place: _Place, moved: Numbers) -> pa.Table:
         """The values that moving records keep of columns that the batch lacks."""
-        left = np.unique(place.stored[moved]) if self._plan.kept else ()
-        slices = [self._stored.slices[number] for number in left]
-        return kept_values(self._plan, slices, place.keys.take(pa.array(moved)))
+        stored, found = place.stored[moved], [kept_values(self._plan, None, place.keys)]
+        for number in np.unique(stored).tolist() if self._plan.kept else ():
+            keys = place.keys.take(pa.array(moved[stored == number]))
+            found.append(kept_values(self._plan, self._stored.slices[number], keys))
+        return pa.concat_tables(found)
 
     def _merged(self, places: Sequence[_Place]) -> list[pa.Table]:
         """The merged rows of records that are new, or whose partition is not the stored one."""
@@ -223,8 +225,9 @@ def write_located(
     few = by_key_partitions(staged, plan.budget.locating_bytes) if staged else [parts]
     try:
         for some in few:
-            for target, rows in GlobalLocations(plan, some, stored).located():
-                writer.take([(target, rows)], rows.nbytes)
+            locations = GlobalLocations(plan, some, stored)
+            for target, rows in locations.located():
+                writer.take([(target, rows)], rows.nbytes, locations.moved)
         return writer.close(TaskOwnership(groups=is_alone, keys=True))
     except BaseException as error:
         writer.discard(error)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Numbers, one_chunk
 from hoodie_ds.columns.meta_columns import RECORD_KEY
@@ -58,16 +59,22 @@ class KeyedWriter:
         """
         self.take(self._router.route(keyed, locations), keyed.rows.nbytes)
 
-    def take(self, routed: Iterable[tuple[Target, pa.Table]], size: int) -> None:
+    def take(
+        self,
+        routed: Iterable[tuple[Target, pa.Table]],
+        size: int,
+        moved: pa.Table | None = None,
+    ) -> None:
         """Buffer rows that are split by target already.
 
-        `size` is the bytes of all of them; a row that goes to several groups counts once.
+        `size` is the bytes of all of them; a row that goes to several groups counts once. `moved`
+        are the `kept_values` of records that leave other file groups.
         """
         self._flusher.collect()
         self._make_room(size)
         left = size
         for target, rows in routed:
-            part = self._with_kept(rows, target)
+            part = self._with_kept(rows, target, moved)
             left -= part.nbytes
             if left < 0:
                 self._make_room(part.nbytes)
@@ -103,11 +110,15 @@ class KeyedWriter:
         for writer in self._writers.values():
             writer.discard(cause)
 
-    def _with_kept(self, rows: pa.Table, target: Target) -> pa.Table:
-        if target.latest is None or not self._plan.kept:
+    def _with_kept(self, rows: pa.Table, target: Target, moved: pa.Table | None) -> pa.Table:
+        if not self._plan.kept or not self._plan.meets_stored_rows:
             return rows
         keys = one_chunk(rows.column(RECORD_KEY))
-        return with_kept_values(rows, kept_values(self._plan, [target.latest], keys))
+        kept = kept_values(self._plan, target.latest, keys)
+        if moved is not None:
+            here = pc.is_in(moved.column(RECORD_KEY), value_set=keys)
+            kept = pa.concat_tables([kept, moved.filter(here)])
+        return with_kept_values(self._plan, rows, kept)
 
     def _make_room(self, incoming: int) -> None:
         """Flush the largest buffers until `incoming` bytes more fit into the task's memory."""
