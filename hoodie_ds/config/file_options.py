@@ -52,7 +52,8 @@ class FileOptions(OptionGroup):
     metadata_enable: Option[bool | None] = Option(
         "hoodie.metadata.enable",
         BOOLEAN,
-        "Whether the table has a metadata table; false switches an existing one off.",
+        "Whether an existing metadata table is used: a read lists files by it, unless this is "
+        "false, and a write with false drops it.",
         aliases=("metadata.enabled",),
     )
     log_block_format: Option[LogBlockFormat | None] = Option(

@@ -213,7 +213,7 @@ _KEYS_BY_REASON: Final = {
 }
 
 OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")
-"""Options that are obeyed where a table has what they name; to ask for it has no effect."""
+"""Options that are obeyed where a table has what they name; a write that asks for it has none."""
 
 _REASONS: Final = {key: reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()}
 _REASONS_LOWER: Final = {key.lower(): reason for key, reason in _REASONS.items()}

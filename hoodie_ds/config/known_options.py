@@ -140,12 +140,12 @@ def collect(raw: Mapping[str, object]) -> GivenOptions:
     return given
 
 
-def warn_of_ignored(given: GivenOptions) -> None:
+def warn_of_ignored(given: GivenOptions, *, reading: bool = False) -> None:
     """Name, in one warning for each set of keys in a process, what has no effect here."""
     found = [
         (reason_to_warn(key, text), _KNOWN.get(key, key))
         for key, (_, text) in given.entries.items()
-        if key not in _OBEYED or key in OBEYED_TOO
+        if key not in _OBEYED or (key in OBEYED_TOO and not reading)
     ]
     reasons = sorted((reason, key) for reason, key in found if reason)
     if reasons:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
+from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, TEXT, Kind, Option, choice
@@ -61,6 +62,7 @@ class QueryOptions(OptionGroup):
         False,
     )
     merge_hook: Option[str | Callable[..., object] | None] = TableOptions.merge_hook
+    metadata_enable: Option[bool | None] = FileOptions.metadata_enable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ class ReadOptions(QueryOptions, StorageOptions):
             incremental = _incremental(options, given, may_be_stream=is_stream is None)
             options = replace(options, incremental=incremental)
         given.check()
-        warn_of_ignored(given)
+        warn_of_ignored(given, reading=True)
         return options
 
 

@@ -29,6 +29,7 @@ class Kind(str, Enum):
     WRONG_BUCKET = "wrong-bucket"
     BLOOM_DENIES_KEY = "bloom-denies-key"
     REPLAY_GUARD = "replay-guard"
+    METADATA_TABLE = "metadata-table"
     NOT_CHECKED = "not-checked"
     ORPHAN = "orphan"
 

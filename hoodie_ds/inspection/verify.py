@@ -30,6 +30,7 @@ from hoodie_ds.inspection.damaged_instants import (
 from hoodie_ds.inspection.files import paths_of
 from hoodie_ds.inspection.findings import Finding, Kind, Severity
 from hoodie_ds.inspection.listing import plain
+from hoodie_ds.inspection.recorded_files import recorded_findings
 from hoodie_ds.inspection.replay_guard import guard_findings
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.context import Progress
@@ -145,6 +146,7 @@ def verify_table(
     committed = committed_files(pinned)
     findings += committed.findings(pinned, files)
     bad = {one.where for one in findings if one.severity is Severity.DAMAGE}
+    findings += recorded_findings(pinned, committed, files)
     slices, more = _slices(view, files, bad)
     findings += more
     findings += _bucket_findings(slices, buckets)

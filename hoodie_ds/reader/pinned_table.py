@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -9,19 +10,23 @@ import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.predicate import ALL, Predicate
+from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import check_nothing_is_missing
+from hoodie_ds.table.live_files import check_nothing_is_missing, every
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema, virtual_keys
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
+
+_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class PinnedTable:
 
     `schema` has the five meta columns, then the user's; where files are without meta columns, only
     the user's, as in Hudi. `is_past` says that the user chose the moment: files may have been
-    cleaned since.
+    cleaned since. With `metadata` the metadata table lists the files, where there is one that has
+    caught up.
     """
 
     table: Table
@@ -39,6 +45,7 @@ class PinnedTable:
     merge_hook: str | Callable[..., object] | None = None
     verify: bool = True
     is_past: bool = False
+    metadata: bool = False
 
     @classmethod
     def latest(
@@ -46,18 +53,21 @@ class PinnedTable:
         storage: Storage,
         merge_hook: str | Callable[..., object] | None = None,
         verify: bool = True,
+        metadata: bool = False,
     ) -> PinnedTable:
         """Open a table as it is now.
 
         `merge_hook`, or its import path, merges the rows of a table with merge mode CUSTOM;
-        `verify` says whether files are compared with their commits' checksums. Raises
+        `verify` says whether files are compared with their commits' checksums, and `metadata`
+        whether the metadata table may list files. Raises
         `TableNotFoundError`, `UnsupportedTableError`, or `OptionError` if a merge-on-read table
         needs a merge hook and none is given, or it cannot be imported.
         """
         table = open_table(storage)
         table.properties.check_readable()
         timeline = table.load_timeline()
-        pinned = cls(table, timeline, _columns(table, timeline), merge_hook, verify)
+        columns = _columns(table, timeline)
+        pinned = cls(table, timeline, columns, merge_hook, verify, metadata=metadata)
         pinned.reader()  # refuses a merge hook that is missing
         return pinned
 
@@ -76,13 +86,33 @@ class PinnedTable:
         missing, or a file is not as it was written.
         """
         view = self.view
-        files = view.data_files()
+        recorded = self._recorded_files(pruner) if self.metadata else None
+        files = view.data_files() if recorded is None else recorded
         if self.verify or self.is_past:
             check_nothing_is_lost(self.table, self.timeline)
-            check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
+            if recorded is None:
+                check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
         if pruner is not None:
             files = [file for file in files if pruner.keeps(file)]
         yield from view.slices_among(files)
+
+    def _recorded_files(self, pruner: Pruner | None) -> list[FileStatus] | None:
+        """The files that the metadata table lists, in the partitions that a pruner keeps.
+
+        None if there is none, or if it is not complete: then only the folders tell what is wrong.
+        """
+        keeps = every if pruner is None else pruner.keeps_partition
+        try:
+            listing = MetadataListing.of(self.table, self.timeline)
+            if listing is None:
+                return None
+            files = listing.files([path for path in listing.partitions() if keeps(path)])
+            found = {file.path for file in files}
+            check_nothing_is_missing(self.table.storage, self.timeline, found, among=keeps)
+        except HoodieError as error:
+            _log.debug("the folders are listed, and not the metadata table: %s", error)
+            return None
+        return files
 
     def pruner(self, predicate: Predicate) -> Pruner | None:
         """Return what rules out files and rows that a predicate does not match, if anything."""

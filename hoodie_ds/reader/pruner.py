@@ -109,13 +109,18 @@ class Pruner:
     def keeps(self, file: FileStatus) -> bool:
         """Whether rows of a data file's group may match."""
         folder = file.folder
-        kept = self._kept.get(folder)
-        if kept is None:
-            kept = self._kept[folder] = may_match(self.predicate, self.partitions.of(folder).get)
+        kept = self.keeps_partition(folder)
         if not kept or self.buckets is None or self.keys is None:
             return kept
         name = file.path.rpartition("/")[2].removeprefix(".")
         return name[:PREFIX_LENGTH] in self._buckets(folder)
+
+    def keeps_partition(self, path: str) -> bool:
+        """Whether rows of a partition may match."""
+        kept = self._kept.get(path)
+        if kept is None:
+            kept = self._kept[path] = may_match(self.predicate, self.partitions.of(path).get)
+        return kept
 
     def _buckets(self, partition_path: str) -> frozenset[str]:
         assert self.buckets is not None

@@ -43,7 +43,8 @@ def open_query(
     requested moment.
     """
     hook = merge_hook or options.merge_hook
-    pinned = PinnedTable.latest(storage, hook, options.verify_checksums)
+    metadata = options.metadata_enable is not False
+    pinned = PinnedTable.latest(storage, hook, options.verify_checksums, metadata)
     if options.incremental is not None:
         if options.incremental.format is IncrementalFormat.CDC:
             return changes(pinned, options.incremental)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.filters.predicate import ALL, Predicate
+from hoodie_ds.hints import MISSING
 from hoodie_ds.reader.file_slice_reader import WHOLE
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruner import Pruner
@@ -63,13 +64,14 @@ class SliceExecutor:
 
 @contextmanager
 def refusing_deleted_files(pinned: PinnedTable, slice_: FileSlice) -> Iterator[None]:
-    """Raise `TimelineError` for the rollback or clean that deleted a file of a slice."""
+    """Raise `TimelineError` for the rollback or clean that deleted a file of a slice.
+
+    One that is missing for another reason is a `CorruptFileError`.
+    """
     try:
         yield
     except NotFoundError as error:
         files = [file.path for file in (slice_.base, *slice_.logs) if file is not None]
         commits = pinned.timeline.commits_backwards()
         taken = taken_since(pinned.table.storage, pinned.timeline, files, commits)
-        if taken is None:
-            raise
-        raise taken from error
+        raise taken or CorruptFileError(f"{error}; {MISSING}") from error

@@ -7,7 +7,7 @@ begins with the summaries of writers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -43,22 +43,29 @@ _AT_ONCE: Final = 64
 """Commits without a summary that a writer adds with each of its own."""
 
 
+def every(partition_path: str) -> bool:
+    """Name all partitions."""
+    return True
+
+
 def check_nothing_is_missing(
     storage: Storage,
     timeline: Timeline,
     found: Collection[str],
     group: FileGroupId | None = None,
+    among: Callable[[str], bool] = every,
 ) -> None:
     """Compare the files that commits name in the newest slices with the listed paths `found`.
 
-    Files of older slices, and of replaced file groups, may have been cleaned; archived commits are
-    not read. The timeline was loaded before the listing. Raises `CorruptFileError` with the file
-    and the commit that wrote it, or `TimelineError` with the clean or rollback that deleted it
-    since.
+    `among` says of which partitions, by their paths. Files of older slices, and of replaced file
+    groups, may have been cleaned; archived commits are not read. The timeline was loaded before the
+    listing. Raises `CorruptFileError` with the file and the commit that wrote it, or
+    `TimelineError` with the clean or rollback that deleted it since.
     """
     kept = _kept(storage, timeline.layout)
     with kept.lock:
-        named = kept.grown(storage, timeline).named(timeline, group)
+        every_named = kept.grown(storage, timeline).named(timeline, group)
+        named = (file for file in every_named if among(file.group.partition_path))
         _check_found(storage, timeline, _newest(storage, timeline, named, found), found)
 
 

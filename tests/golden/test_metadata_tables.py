@@ -12,17 +12,25 @@ from typing import Any
 
 import pytest
 
+from hoodie_ds import HoodieTable
+from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import open_table
+from tests.golden.golden_tables import unzip_table
 
 FOLDER = Path(__file__).resolve().parent / "metadata"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.zip"))
+BY_FOLDERS = {"hoodie.metadata.enable": "false"}
 DECIMAL_SCALE = 15
+EVERY = [*NAMES, "v6_cow_metadata", "v9_mor_metadata"]
 
 
 def unzipped(name: str, folder: Path) -> str:
-    """Unzip a table and return its path."""
+    """Unzip a table of this folder, or of the golden tables, and return its path."""
+    if name not in NAMES:
+        return str(unzip_table(name, folder))
     with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
         archive.extractall(folder / name)
     return str(folder / name)
@@ -80,3 +88,30 @@ def test_some_keys_are_looked_up_alone(tmp_path: Path, name: str) -> None:
         keys = {key for group in whole for key in list(group)[::2]}
         expected = [{key: group[key] for key in group if key in keys} for group in whole]
         assert list(metadata.records(partition, {*keys, "no such key"})) == expected
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_metadata_table_lists_what_folders_do(tmp_path: Path, name: str) -> None:
+    path = unzipped(name, tmp_path)
+    table = open_table(open_storage(path))
+    timeline = table.load_timeline()
+    listing = MetadataListing.of(table, timeline)
+    assert listing is not None
+    in_folders = FileSystemView(table.storage, timeline).data_files()
+    assert listing.files(listing.partitions()) == in_folders
+    assert not HoodieTable(path).inspect.verify().damage
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_reads_are_the_same_by_the_metadata_table(tmp_path: Path, name: str) -> None:
+    path = unzipped(name, tmp_path)
+    order = [("_hoodie_record_key", "ascending")]
+    begin = {"hoodie.datasource.read.begin.instanttime": "000"}
+    asked: list[dict[str, str]] = [
+        {},
+        {"as.of.instant": HoodieTable(path).timeline.completed[-1].time},
+        {"hoodie.datasource.query.type": "incremental", **begin},
+    ]
+    for options in asked:
+        expected = HoodieTable(path, {**BY_FOLDERS, **options}).read().sort_by(order)
+        assert HoodieTable(path, options).read().sort_by(order).equals(expected)

@@ -34,7 +34,7 @@ def indexed(
 ) -> Path:
     """A table in which Hudi keeps a record index, with the definition of Hudi 1.1 and later."""
     HoodieTable(str(path), {**TRIPS, **options}).upsert(FIRST)
-    changes = {} if dropped else {PARTITIONS: "column_stats,files,record_index"}
+    changes = {} if dropped else {PARTITIONS: "column_stats,record_index"}
     if scope != "undefined":
         changes["hoodie.table.index.defs.path"] = ".hoodie/.index_defs/index.json"
         (path / ".hoodie/.index_defs").mkdir()
@@ -183,7 +183,7 @@ def test_verify_finds_a_key_in_two_partitions(tmp_path: Path) -> None:
     HoodieTable(str(path)).upsert(MOVED)
     table = HoodieTable(str(path), DROPPING)
     assert table.inspect.verify()
-    changes = {PARTITIONS: "files,record_index"}
+    changes = {PARTITIONS: "record_index"}
     update_properties(open_table(LocalStorage(str(path))), changes, (), 0)
     assert [f.kind.value for f in HoodieTable(str(path)).inspect.verify().findings] == [
         "duplicate-key"

@@ -51,6 +51,7 @@ from tests.mutants.patches import (
 )
 
 COMMIT = "tests/unit/sink/commit/test_commit.py"
+METADATA = "tests/integration/test_metadata_table.py"
 DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
 STOPPED = "tests/faults/test_stopped.py"
 RECOVERY = "tests/unit/transaction/test_recovery.py"
@@ -1478,6 +1479,60 @@ READS = [
         "tests/unit/table/test_block_order.py"
         "::test_a_log_compaction_is_as_old_as_what_it_stands_for",
         "P3: rows that were written between its plan and its end are lost",
+    ),
+    Mutant(
+        "a metadata table that is behind is believed",
+        instead("trust.lacking", lambda *_: iter(())),
+        f"{METADATA}::test_an_instant_that_it_lacks_makes_reads_list_folders",
+        "rows that were written without it are lost without an error",
+    ),
+    Mutant(
+        "what was completed after the first listing counts as listed",
+        always("_was_listed", True),
+        f"{METADATA}::test_an_instant_that_was_completed_after_the_first_listing_is_not_in_it",
+        "rows of a concurrent writer without a metadata table are lost",
+    ),
+    Mutant(
+        "files that commits name are not missed in a metadata table",
+        within("PinnedTable._recorded_files", check_nothing_is_missing=nothing),
+        f"{METADATA}::test_each_divergence_is_named",
+        "rows of a file that it lacks are lost without an error",
+    ),
+    Mutant(
+        "a metadata table without one of its log files is believed",
+        skipped("MetadataTable._check_logs_are_there"),
+        f"{METADATA}::test_a_damaged_one_is_not_believed",
+        "files that a clean deleted are read, or others are missed",
+    ),
+    Mutant(
+        "a partition of a metadata table that is being built is read",
+        Text("for name in listed if name not in building", "for name in listed if name"),
+        f"{METADATA}::test_a_partition_that_is_being_built_is_not_read",
+        "rows of files that are not in it yet are lost",
+    ),
+    Mutant(
+        "a metadata table's block of an instant that is pending in the table counts",
+        Text(" and not self.data.is_pending(place.time)", ""),
+        f"{METADATA}::test_a_block_of_an_instant_that_is_pending_in_the_table_does_not_count",
+        "files are taken for deleted by what may be rolled back",
+    ),
+    Mutant(
+        "a rollback block of a metadata table hides nothing",
+        Text("for p, one in places.items() if p.time != undone", "for p, one in places.items()"),
+        f"{METADATA}::test_a_rollback_block_hides_what_is_before_it_and_not_what_is_written_again",
+        "files of a failed attempt are listed, and what it deleted is missed",
+    ),
+    Mutant(
+        "a file that a metadata table deletes stays in its list",
+        Text('elif not entry["isDeleted"]:', "else:"),
+        "tests/unit/metadata_table/test_payload.py::test_files_are_added_deleted_and_never_shrink",
+        "cleaned files are read",
+    ),
+    Mutant(
+        "verify does not compare the metadata table",
+        always("recorded_findings", []),
+        f"{METADATA}::test_each_divergence_is_named",
+        "nobody learns that other engines miss rows",
     ),
     Mutant(
         "log files are merged in the order of their names",
