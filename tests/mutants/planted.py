@@ -586,7 +586,7 @@ TIMES_AND_NAMES = [
         "temporary files stay of instants that another engine has archived",
         within("recovery.sweep", _drop_work=nothing),
         "tests/unit/transaction/test_recovery.py"
-        "::test_what_only_we_know_of_an_instant_that_another_engine_archived_goes",
+        "::test_our_temporary_files_of_an_instant_archived_by_others_are_deleted",
         "what is left of dead writes only grows",
     ),
     Mutant(
@@ -805,7 +805,7 @@ COMMITS = [
     Mutant(
         "an error of the completing put is passed over",
         instead("put_decisively", passing_over),
-        f"{COMMIT}::test_a_commit_that_was_decided_and_not_written_down_is_so_by_the_next_batch",
+        f"{COMMIT}::test_a_decided_commit_is_completed_by_the_next_batch",
         "P1: Spark moves past a batch that is not there",
     ),
     Mutant(
@@ -860,7 +860,7 @@ COMMITS = [
                 lambda check, batch, time, _, *given: check(batch, time, batch.timeline, *given)
             ),
         ),
-        f"{COMMIT}::test_a_commit_in_between_on_the_same_group_is_a_conflict",
+        f"{COMMIT}::test_a_commit_meanwhile_to_the_same_group_is_a_conflict",
         "P3: an update in between is lost",
     ),
     Mutant(
@@ -878,7 +878,7 @@ COMMITS = [
     Mutant(
         "abort deletes the files of the batch",
         instead("Coordinator.abort", deleting),
-        f"{COMMIT}::test_an_abort_after_success_takes_nothing_away",
+        f"{COMMIT}::test_an_abort_after_success_deletes_nothing",
         "P3, P4: a commit whose answer was lost loses its rows",
     ),
     Mutant(
@@ -913,7 +913,7 @@ REPLAYS = [
                 default=-1,
             ),
         ),
-        "tests/unit/sink/test_replay_guard.py::test_a_batch_is_held_up_to_the_highest_of_its_query",
+        "tests/unit/sink/test_replay_guard.py::test_batches_count_as_committed_up_to_the_highest_of_the_query",
         "P2: batches of a second query are dropped",
     ),
     Mutant(
@@ -933,13 +933,13 @@ REPLAYS = [
             "ReplayGuard.holds",
             lambda _, guard, batch: str(batch.batch_id) <= guard.committed.get(batch.query_id, ""),
         ),
-        "tests/unit/sink/test_replay_guard.py::test_a_batch_is_held_up_to_the_highest_of_its_query",
+        "tests/unit/sink/test_replay_guard.py::test_batches_count_as_committed_up_to_the_highest_of_the_query",
         "P2: batch 10 is dropped after batch 9",
     ),
     Mutant(
         "a committed batch is written again",
         Text("    if batch_id is not None and batch.guard.holds(batch_id):\n", "    if False:\n"),
-        f"{COMMIT}::test_a_committed_batch_is_drained_and_writes_nothing",
+        f"{COMMIT}::test_a_committed_batch_is_only_digested",
         "P2: a replayed batch leaves an instant behind",
     ),
     Mutant(
@@ -948,7 +948,7 @@ REPLAYS = [
             "_check_done",
             recall=Around(lambda recall, *given: Changed(recall(*given), holds=returns(False))),
         ),
-        "tests/unit/sink/commit/test_commit.py::test_a_batch_that_was_begun_twice_commits_once",
+        "tests/unit/sink/commit/test_commit.py::test_a_batch_begun_twice_commits_once",
         "P2: a driver left behind and its successor both commit",
     ),
     Mutant(
@@ -983,7 +983,7 @@ REPLAYS = [
                 (sums(rows, np.ones_like(keys)) + int(keys.sum(dtype=np.uint64))) % 2**64
             ),
         ),
-        "tests/unit/sink/replay/test_replay.py::test_values_that_have_changed_places_are_other_rows",
+        "tests/unit/sink/replay/test_replay.py::test_swapped_values_are_other_rows",
         "P2: other rows are taken for those that were committed",
     ),
     Mutant(
@@ -1090,13 +1090,13 @@ REPLAYS = [
     Mutant(
         "what was pending beside a commit is forgotten once others have archived it",
         Text("return is_recent and not any(timeline.starts_after(", "return is_recent or any(("),
-        "tests/unit/transaction/test_guard_commits.py::test_what_was_pending_beside_the_newest_of_ours_may_be_archived",
+        "tests/unit/transaction/test_guard_commits.py::test_writes_pending_with_our_newest_may_be_archived",
         "P2: a batch comes twice if another engine archives it",
     ),
     Mutant(
         "an old write with a savepoint tells of those that were archived after it",
         always("covers_all", True),
-        "tests/unit/transaction/test_guard_commits.py::test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_around_it",
+        "tests/unit/transaction/test_guard_commits.py::test_a_write_kept_by_a_savepoint_does_not_replace_the_archive",
         "P2: archived batches are written again",
     ),
     Mutant(
@@ -1170,7 +1170,7 @@ RECOVERIES = [
             "sweep",
             FileSystemView=Around(lambda view, *given: Changed(view(*given), names=returns(False))),
         ),
-        "tests/unit/transaction/test_recovery.py::test_a_file_that_its_commit_does_not_name_goes",
+        "tests/unit/transaction/test_recovery.py::test_a_file_that_its_commit_does_not_name_is_deleted",
         "P3: committed rows are deleted",
     ),
     Mutant(
@@ -1247,14 +1247,13 @@ READS = [
                 hashes,
             ),
         ),
-        "tests/unit/index/test_front_filter.py"
-        "::test_stored_keys_pass_deleted_ones_too_and_of_new_ones_few_do",
+        "tests/unit/index/test_front_filter.py::test_stored_and_deleted_keys_pass_and_few_new_ones",
         "P8: what comes after a delete begins another file group",
     ),
     Mutant(
         "the filter in front of the state is asked about slices that it was not told of",
         Text("if source not in self._sources}", "if not self._sources}"),
-        "tests/unit/index/test_front_filter.py::test_a_full_filter_is_made_anew_of_what_there_is",
+        "tests/unit/index/test_front_filter.py::test_a_full_filter_is_rebuilt_from_stored_keys",
         "P8: a stored key is inserted again",
     ),
     Mutant(
@@ -1925,7 +1924,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a decision forgets what the one before it carried",
         instead("next_decision", lambda following, *given: replace(following(*given), carried={})),
-        "tests/unit/sink/replay/test_replay.py::test_without_any_commit_of_ours_all_is_known_still",
+        "tests/unit/sink/replay/test_replay.py::test_without_our_commits_on_the_timeline_batches_are_still_known",
         "P2: a batch comes twice where others archive",
     ),
     Mutant(
@@ -2233,7 +2232,7 @@ UNDOING = [
     Mutant(
         "a copy of a key in another partition passes for the same row",
         Text('what = "updated" if partition in there', 'what = "updated" if there'),
-        "tests/unit/cli/test_views.py::test_copies_of_a_key_in_two_partitions_are_told_apart",
+        "tests/unit/cli/test_views.py::test_copies_of_a_key_in_two_partitions_are_distinguished",
         "an operator is told of an update that was an insert",
     ),
     Mutant(
@@ -2259,8 +2258,7 @@ UNDOING = [
     Mutant(
         "a rollback without an instant takes the newest good commit beside a dead write",
         skipped("rollback._refuse_choice"),
-        "tests/unit/cli/test_changes.py"
-        "::test_a_rollback_beside_a_dead_write_asks_which_and_show_says_how",
+        "tests/unit/cli/test_changes.py::test_a_rollback_with_a_dead_write_pending_asks_which",
         "P1: rows of a commit that nobody meant are gone",
     ),
     Mutant(
@@ -2801,7 +2799,7 @@ ARCHIVES = [
         "what may come after a rollback is not noted",
         skipped("note_late_files"),
         f"{_LATE_FILES}"
-        "::test_what_comes_after_a_rollback_goes_before_its_instant_lies_before_the_timeline",
+        "::test_a_file_put_after_a_rollback_is_deleted_before_its_instant_is_archived",
         "P1: other engines read rows of a batch that was rolled back",
     ),
     Mutant(
@@ -2812,7 +2810,7 @@ ARCHIVES = [
                 storage.delete(path) for path in lost
             ],
         ),
-        f"{_LATE_FILES}::test_what_comes_after_its_instant_was_completed_goes_too",
+        f"{_LATE_FILES}::test_a_file_put_after_the_completion_is_deleted",
         "P1: rows of a lost attempt count once the commit is archived",
     ),
     Mutant(
@@ -2836,8 +2834,7 @@ ARCHIVES = [
             "        if timeline.starts_after(time):\n            storage",
             "        if time:\n            storage",
         ),
-        f"{_LATE_FILES}"
-        "::test_what_comes_after_that_goes_one_archive_later_and_then_nothing_is_looked_for",
+        f"{_LATE_FILES}::test_a_file_put_after_archiving_is_deleted_by_the_next_archiving",
         "P1: other engines read rows of a batch that was rolled back",
     ),
     Mutant(
@@ -2846,8 +2843,7 @@ ARCHIVES = [
             "        if timeline.starts_after(time):\n            storage",
             "        if not time:\n            storage",
         ),
-        f"{_LATE_FILES}"
-        "::test_what_comes_after_that_goes_one_archive_later_and_then_nothing_is_looked_for",
+        f"{_LATE_FILES}::test_a_file_put_after_archiving_is_deleted_by_the_next_archiving",
         "archiving takes longer with each rollback",
     ),
     Mutant(
@@ -2855,7 +2851,7 @@ ARCHIVES = [
         Text(
             "            if commit is None or not view.names(time, path):", "            if path:"
         ),
-        f"{_LATE_FILES}::test_of_what_a_commit_names_nothing_is_deleted",
+        f"{_LATE_FILES}::test_committed_files_are_not_deleted",
         "P3: committed rows are deleted",
     ),
 ]
@@ -3024,19 +3020,19 @@ LAYOUT_2 = [
             "completion.completion_time",
             next_time=Around(lambda next_time, now, utc, _: next_time(now, utc, None)),
         ),
-        f"{_COMPLETION}::test_they_are_later_than_every_time_whatever_the_clocks",
+        f"{_COMPLETION}::test_completion_times_are_later_than_every_time_whatever_the_clocks",
         "a log file counts as merged into a base file that was made before it",
     ),
     Mutant(
         "whoever ends an instant beside others chooses a completion time of its own",
         within("completion._agreed", completion_path=lambda time: f".hoodie/.temp/{uuid.uuid4()}"),
-        f"{_COMPLETION}::test_what_another_one_chose_before_it_ended_is_kept",
+        f"{_COMPLETION}::test_a_completion_time_chosen_by_a_dead_process_is_kept",
         "an instant is on the timeline twice",
     ),
     Mutant(
         "nobody looks whether another one has ended the instant meanwhile",
         within("completion._agreed", find_completed=nothing),
-        f"{_COMPLETION}::test_who_ends_an_instant_beside_another_takes_its_time",
+        f"{_COMPLETION}::test_two_processes_that_complete_an_instant_use_one_completion_time",
         "an instant is on the timeline twice",
     ),
     Mutant(
@@ -3127,7 +3123,7 @@ INSPECTION = [
     Mutant(
         "a command that changes a table takes no answer for yes",
         within("changes.carry_out", click=Changed(click, confirm=nothing)),
-        "tests/unit/cli/test_changes.py::test_a_dry_run_changes_nothing_and_an_answer_of_no_neither",
+        "tests/unit/cli/test_changes.py::test_neither_a_dry_run_nor_the_answer_no_changes_anything",
         "rows are lost that their owner wanted to keep",
     ),
     Mutant(
@@ -3219,8 +3215,7 @@ INSPECTION = [
     Mutant(
         "nobody is told whose lock it is",
         within("lock.held", _holder=returns("")),
-        "tests/unit/transaction/test_lock.py"
-        "::test_who_waits_in_vain_is_told_whose_the_lock_is_and_when_it_ends",
+        "tests/unit/transaction/test_lock.py::test_a_lock_timeout_names_the_holder_and_the_expiry",
         "an operator waits for a dead writer, and does not know for how long",
     ),
     Mutant(
@@ -3234,13 +3229,13 @@ INSPECTION = [
         "a change of version does not say what it compacts",
         within("change_version", logged_groups=returns(())),
         "tests/unit/cli/test_changes.py"
-        "::test_a_version_change_says_what_it_compacts_and_what_cannot_be_taken_back_after_it",
+        "::test_a_version_change_shows_its_compactions_and_what_cannot_be_rolled_back",
         "files are rewritten that their owner thought would stay",
     ),
     Mutant(
         "a compaction that is held back has nothing to do",
         within("Compactor._reason", holding_back=returns(())),
-        "tests/unit/cli/test_changes.py::test_a_compaction_that_a_pending_write_holds_back_says_so",
+        "tests/unit/cli/test_changes.py::test_a_compaction_delayed_by_a_pending_write_says_so",
         "log files grow, and nobody knows why nothing merges them",
     ),
     Mutant(
@@ -3279,13 +3274,13 @@ CATALOGS = [
             "touched_partitions",
             FileSystemView=lambda *_, **__: SimpleNamespace(latest_slices=lambda _: ["one"]),
         ),
-        f"{SYNC}::test_partitions_that_go_are_dropped",
+        f"{SYNC}::test_deleted_partitions_are_dropped",
         "partitions that were deleted stay in the catalog",
     ),
     Mutant(
         "a sync that fails is the failure of its batch",
         within("follow_up", attempted=lambda service, root, instant, work: work()),
-        f"{SYNC}::test_a_sync_that_fails_does_not_fail_the_batch_and_is_made_up",
+        f"{SYNC}::test_the_next_sync_makes_up_for_a_failed_one",
         "a stream stops since a catalog is down",
     ),
 ]
@@ -3357,7 +3352,7 @@ DELTA = [
         Text(
             'not (found["minValues"].keys() == found["maxValues"].keys() == set(columns))', "False"
         ),
-        "tests/unit/sync/delta/test_files.py::test_what_is_not_known_or_not_said_in_delta_s_way_is_left_out",
+        "tests/unit/sync/delta/test_files.py::test_unknown_or_unsupported_statistics_are_left_out",
         "a filter of deltalake's Arrow dataset hides rows",
     ),
 ]
@@ -3404,7 +3399,7 @@ QUERIES = [
     Mutant(
         "an incremental query begins with the commit after which it is to begin",
         Text("options.begin < time and", "options.begin <= time and"),
-        "tests/unit/api/test_hoodie_table.py::test_queries_take_what_writes_and_the_timeline_return[9]",
+        "tests/unit/api/test_hoodie_table.py::test_queries_take_results_of_writes_and_instants[9]",
         "a reader that goes on gets the last commit twice",
     ),
     Mutant(

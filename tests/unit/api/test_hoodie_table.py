@@ -55,7 +55,7 @@ def test_instants_increase_while_the_clock_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_what_the_table_says_of_itself(tmp_path: Path) -> None:
+def test_the_representation_names_the_table(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     table.upsert(ROWS)
     assert (table.properties.name, table.properties.version) == ("trips", 6)
@@ -87,7 +87,7 @@ def test_a_column_that_a_batch_adds_is_named_once(
         table.upsert(ROWS)
 
 
-def test_rows_by_the_names_of_other_libraries(tmp_path: Path) -> None:
+def test_methods_of_other_libraries_read_rows(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     table.upsert(ROWS)
     columns = ["id", "fare"]
@@ -109,13 +109,13 @@ def test_rows_by_the_names_of_other_libraries(tmp_path: Path) -> None:
         ("merge", "upsert"),
     ],
 )
-def test_a_name_of_other_libraries_says_what_it_is_called_here(name: str, ours: str) -> None:
+def test_a_name_of_another_library_suggests_ours(name: str, ours: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(ours)):
         getattr(HoodieTable("/t"), name)
     assert not hasattr(HoodieTable("/t"), "of_nobody")
 
 
-def test_what_can_be_asked_of_a_table_fits_a_screen(tmp_path: Path) -> None:
+def test_the_public_names_of_a_table_fit_a_screen(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     shown = repr(table.inspect)
     assert str(tmp_path) in shown
@@ -148,7 +148,7 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_queries_take_what_writes_and_the_timeline_return(tmp_path: Path, version: str) -> None:
+def test_queries_take_results_of_writes_and_instants(tmp_path: Path, version: str) -> None:
     table = HoodieTable(tmp_path, {**TRIPS, VERSION: version})
     results = [table.upsert(trips((key, "x", 1, 1.0))) for key in "abc"]
     kept = table.savepoint()

@@ -37,7 +37,7 @@ def untimed(told: str) -> str:
     return re.sub(r"[0-9]+ ms", "", told)
 
 
-def test_a_dry_run_changes_nothing_and_an_answer_of_no_neither(
+def test_neither_a_dry_run_nor_the_answer_no_changes_anything(
     table: HoodieTable, path: Path
 ) -> None:
     (
@@ -77,9 +77,7 @@ def test_a_question_is_answered(table: HoodieTable, path: Path) -> None:
     assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 1, 2.0)]
 
 
-def test_a_rollback_beside_a_dead_write_asks_which_and_show_says_how(
-    table: HoodieTable, path: Path
-) -> None:
+def test_a_rollback_with_a_dead_write_pending_asks_which(table: HoodieTable, path: Path) -> None:
     good, dead = times(table), "20200101000000000"
     for state in (".requested", ".inflight"):
         (path / f".hoodie/{dead}.deltacommit{state}").touch()
@@ -100,9 +98,7 @@ def test_a_rollback_beside_a_dead_write_asks_which_and_show_says_how(
     assert times(table) == good[:-1]
 
 
-def test_a_compaction_that_a_pending_write_holds_back_says_so(
-    table: HoodieTable, path: Path
-) -> None:
+def test_a_compaction_delayed_by_a_pending_write_says_so(table: HoodieTable, path: Path) -> None:
     table.upsert(trips(("a", "oslo", 3, 1.0), ("b", "rome", 3, 2.0)))
     dead = "20200101000000000"
     (path / f".hoodie/{dead}.deltacommit.requested").touch()
@@ -122,7 +118,7 @@ def test_a_compaction_that_a_pending_write_holds_back_says_so(
     assert done("compact", path, "--yes").out == "compaction, nothing to do\n"
 
 
-def test_a_savepoint_is_made_gone_back_to_and_deleted(table: HoodieTable, path: Path) -> None:
+def test_a_savepoint_is_created_restored_and_deleted(table: HoodieTable, path: Path) -> None:
     first = times(table)[0]
     told = done("savepoint", path, first, "--user", "me", "--yes").lines
     assert told[0].startswith(f"savepoint {first}: ")
@@ -176,7 +172,7 @@ def test_versions_change(table: HoodieTable, path: Path) -> None:
     assert len(found(table)) == 2
 
 
-def test_a_version_change_says_what_it_compacts_and_what_cannot_be_taken_back_after_it(
+def test_a_version_change_shows_its_compactions_and_what_cannot_be_rolled_back(
     table: HoodieTable, path: Path
 ) -> None:
     past = "commits of before can be neither rolled back nor restored"
@@ -200,7 +196,7 @@ def test_services_with_nothing_to_do_say_so(table: HoodieTable, path: Path) -> N
     assert (refused.code, "Error: " in refused.err) == (1, True)
 
 
-def test_clean_takes_options_and_lists_what_goes(table: HoodieTable, path: Path) -> None:
+def test_clean_takes_options_and_lists_deleted_files(table: HoodieTable, path: Path) -> None:
     for number in range(3, 6):
         table.upsert(trips(("a", "oslo", number, 1.0)))
         table.compact()
@@ -211,7 +207,7 @@ def test_clean_takes_options_and_lists_what_goes(table: HoodieTable, path: Path)
     assert "archiv" in done("archive", path, *keep, *few, "--dry-run").out
 
 
-def test_of_many_parts_the_first_are_told(table: HoodieTable, path: Path) -> None:
+def test_only_the_first_of_many_parts_are_listed(table: HoodieTable, path: Path) -> None:
     for number in range(25):
         name = f"{number:08}-aaaa-4aaa-8aaa-aaaaaaaaaaaa-0_7-0-0_20990101000000000.parquet"
         (path / "oslo" / name).touch()
@@ -221,7 +217,7 @@ def test_of_many_parts_the_first_are_told(table: HoodieTable, path: Path) -> Non
     assert lines[-1] == "  and 5 more"
 
 
-def test_a_delta_log_is_made_and_put_right(path: Path) -> None:
+def test_a_delta_log_is_created_and_repaired(path: Path) -> None:
     table = HoodieTable(path, {**TRIPS, TYPE: "MERGE_ON_READ"})
     newest = f"Hudi instant {times(table)[-1]}: 2 files added, 0 removed"
     assert done("delta", "sync", path, "--dry-run").lines == [f"dry Delta version 0, {newest}"]
@@ -231,7 +227,7 @@ def test_a_delta_log_is_made_and_put_right(path: Path) -> None:
     assert run("delta", "vacuum", path).code == 2
 
 
-def test_a_catalog_is_told_of_the_table(path: Path) -> None:
+def test_a_table_is_synced_into_a_catalog(path: Path) -> None:
     fake = FakeMetastore()
     with in_place_of_thrift(fake):
         told = done("sync", "hive", path, "--dry-run").out
@@ -246,7 +242,7 @@ def test_a_catalog_is_told_of_the_table(path: Path) -> None:
     assert "no Hive metastore answers" in refused.err
 
 
-def test_long_work_tells_how_far_it_is(tmp_path: Path) -> None:
+def test_long_work_shows_its_progress(tmp_path: Path) -> None:
     rows = trips(*((f"k{i}", "xyz"[i % 3], 1, 1.0) for i in range(30)))
     table = HoodieTable(tmp_path / "t", {**TRIPS, TYPE: "MERGE_ON_READ"})
     table.upsert(rows)
@@ -291,7 +287,7 @@ def test_a_key_is_traced_in_its_bucket_alone(
 
 
 @pytest.mark.parametrize("name", ["rollback", "savepoint", "restore", "delete-partition"])
-def test_what_a_question_did_not_name_is_not_taken(
+def test_instants_that_the_question_did_not_name_are_kept(
     name: str, table: HoodieTable, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody else commits while the question is read; yes is said to what was told."""
@@ -307,7 +303,7 @@ def test_what_a_question_did_not_name_is_not_taken(
     assert not table.timeline.savepoints
 
 
-def test_partitions_of_a_table_without_any_are_not_said_to_go(tmp_path: Path) -> None:
+def test_a_table_without_partitions_lists_no_deleted_partitions(tmp_path: Path) -> None:
     HoodieTable(tmp_path, {**TRIPS, PARTITION: ""}).upsert(trips(("a", "oslo", 1, 1.0)))
     for flag in ("--dry-run", "--yes"):
         refused = run("delete-partition", tmp_path, "*", flag)

@@ -83,7 +83,7 @@ def test_an_empty_table_is_created(tmp_path: Path) -> None:
         (["load", "{0}/t", "{0}/none.csv"], "does not exist"),
     ],
 )
-def test_what_cannot_be_loaded_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_an_unsupported_file_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
     for kind in ("csv", "parquet"):
         written(tmp_path, kind)
     (tmp_path / "rows.txt").write_text("x")
@@ -141,7 +141,7 @@ def test_columns_have_the_names_of_sql_and_those_that_schema_prints(tmp_path: Pa
     assert HoodieTable(tmp_path / "u").schema == made
 
 
-def test_what_is_no_parquet_file_is_a_fault_of_the_command_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_parquet_is_a_usage_error(tmp_path: Path) -> None:
     file = written(tmp_path, "csv")
     answer = run("create", tmp_path / "t", "--like", file)
     assert answer.code == 2

@@ -17,7 +17,7 @@ from tests.tables import TRIPS, trips
 START = "from hoodie_ds.cli.commands import table; table()"
 
 
-def test_help_tells_every_command_in_its_section() -> None:
+def test_help_lists_every_command_in_its_section() -> None:
     out = done("--help").out
     for title, commands in SECTIONS.items():
         assert not commands or f"{title}:" in out
@@ -61,7 +61,7 @@ def test_the_package_runs_as_the_command(module: str) -> None:
     assert ended.stdout.startswith("Usage: hoodie-py show ")
 
 
-def test_what_nobody_has_foreseen_is_one_line_too() -> None:
+def test_an_unexpected_error_is_one_line() -> None:
     code = (
         "import hoodie_ds.cli.views as look\n"
         "look.show.callback = lambda **_: 1 / 0\n"
@@ -73,7 +73,9 @@ def test_what_nobody_has_foreseen_is_one_line_too() -> None:
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_errors_of_the_machine_and_a_stop_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operating_system_errors_and_an_interrupt_are_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fails(error: BaseException) -> click.Command:
         @click.command("fails")
         def command() -> None:
@@ -97,9 +99,7 @@ def test_the_reference_is_that_of_the_commands() -> None:
 
 
 @pytest.mark.parametrize("columns", ["0", "7", "wide", ""])
-def test_a_width_that_the_environment_cannot_mean_is_passed_over(
-    columns: str, tmp_path: Path
-) -> None:
+def test_an_impossible_width_of_the_environment_is_ignored(columns: str, tmp_path: Path) -> None:
     """Some shells and containers say 0."""
     HoodieTable(tmp_path, TRIPS).upsert(trips(("a", "oslo", 1, 1.0)))
     told = run("show", tmp_path, env={"COLUMNS": columns})

@@ -149,7 +149,7 @@ def test_columns_and_their_history(path: Path, table: HoodieTable) -> None:
 TRIPS_COLUMNS = ["id", "city", "ts", "fare"]
 
 
-def test_rows_that_are_read(path: Path, table: HoodieTable) -> None:
+def test_read_prints_rows(path: Path, table: HoodieTable) -> None:
     first = table.timeline.commits[0].time
     every = done("read", path, "--json").json
     assert sorted(row["id"] for row in every) == ["a", "b", "c"]
@@ -189,7 +189,9 @@ def test_a_key_is_located_and_traced(path: Path, table: HoodieTable) -> None:
     assert (other.code, other.err) == (1, "Error: no row has the key 'b' in the partition 'rome'\n")
 
 
-def test_copies_of_a_key_in_two_partitions_are_told_apart(path: Path, table: HoodieTable) -> None:
+def test_copies_of_a_key_in_two_partitions_are_distinguished(
+    path: Path, table: HoodieTable
+) -> None:
     table.upsert(trips(("a", "rome", 3, 3.0)))
     table.delete(trips(("a", "oslo", 4, None)).select(["id", "city", "ts"]))
     table.upsert(trips(("a", "rome", 5, 5.0)))
@@ -213,7 +215,7 @@ def test_rows_that_changed_between_two_instants(path: Path, table: HoodieTable) 
     assert done("diff", path, second).lines == ["0 inserted, 0 updated, 0 deleted"]
 
 
-def test_what_is_pending_is_told_with_its_remedy(tmp_path: Path) -> None:
+def test_pending_instants_are_shown_with_their_remedies(tmp_path: Path) -> None:
     path = unzip_table("v6_mor_compaction_requested", tmp_path)
     (found,) = done("plan", path, "--json").json
     assert (found["service"], found["state"]) == ("compaction", "requested")
@@ -240,9 +242,7 @@ def test_what_is_pending_is_told_with_its_remedy(tmp_path: Path) -> None:
         (["read", "{path}", "--where", "ts = x"], 2, "is no value of type int64"),
     ],
 )
-def test_what_is_wrong_ends_with_one_line(
-    arguments: list[str], code: int, said: str, path: Path
-) -> None:
+def test_errors_print_one_line(arguments: list[str], code: int, said: str, path: Path) -> None:
     ended = run(*(argument.format(path=path) for argument in arguments))
     assert ended.code == code
     assert said in ended.err.splitlines()[-1]
@@ -259,7 +259,7 @@ def test_options_come_from_the_environment_too(path: Path, tmp_path: Path) -> No
     assert len(run("timeline", path, env={"COLUMNS": "40"}).lines[0]) <= 40
 
 
-def test_control_characters_of_a_table_do_nothing(tmp_path: Path) -> None:
+def test_control_characters_of_a_table_are_escaped(tmp_path: Path) -> None:
     table = HoodieTable(tmp_path / "t", TRIPS)
     table.upsert(trips(("\x1b[31ma", "oslo", 1, 1.0)))
     assert "\x1b" not in done("read", tmp_path / "t").out
@@ -289,7 +289,7 @@ def on_a_terminal(width: int, *command: object) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_on_a_terminal_tables_fit_and_long_work_shows_how_far_it_is(width: int, path: Path) -> None:
+def test_on_a_terminal_tables_fit_and_long_work_shows_progress(width: int, path: Path) -> None:
     shown = on_a_terminal(width, "commits", path)
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
     lines = plain.replace("\r", "").splitlines()

@@ -100,11 +100,11 @@ def test_documented_vectors(values: list[str | None], buckets: int, expected: in
         ("a::__empty__,:,,b:", ("a", "b"), 252956),
     ],
 )
-def test_buckets_of_the_jvm(key: str, fields: tuple[str, ...], expected: int) -> None:
+def test_buckets_are_those_of_the_jvm(key: str, fields: tuple[str, ...], expected: int) -> None:
     assert bucket_ids(pa.array([key]), MANY, fields, ("a", "b")).tolist() == [expected]
 
 
-def test_plain_keys_are_hashed_as_they_are() -> None:
+def test_plain_keys_are_hashed_unchanged() -> None:
     assert buckets_of(["abc", "TXN-001"], ("id",), 8) == [
         bucket(["abc"], 8),
         bucket(["TXN-001"], 8),
@@ -154,7 +154,7 @@ FIELDS = st.sampled_from([("a",), ("b",), ("a", "b"), ("id",)])
 
 
 @given(st.lists(KEYS, min_size=1), FIELDS)
-def test_any_key_is_hashed_as_since_1_0(keys: list[str], fields: tuple[str, ...]) -> None:
+def test_any_key_is_hashed_as_in_hudi_1_0(keys: list[str], fields: tuple[str, ...]) -> None:
     ids = bucket_ids(pa.array(keys), MANY, fields, ("a", "b"))
     assert ids.tolist() == [bucket(hashed_values(key, fields), MANY) for key in keys]
 

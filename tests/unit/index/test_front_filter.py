@@ -34,7 +34,7 @@ STORED = query(*(keys(n, word) for n in range(SLICES) for word in ("key", "dead"
 NEW = query(*(keys(n, "new") for n in range(SLICES)))
 
 
-def test_stored_keys_pass_deleted_ones_too_and_of_new_ones_few_do() -> None:
+def test_stored_and_deleted_keys_pass_and_few_new_ones() -> None:
     front = FrontFilter()
     every = held(range(SLICES))
     meant, may = front.ask(every, STORED.hashes)
@@ -43,20 +43,20 @@ def test_stored_keys_pass_deleted_ones_too_and_of_new_ones_few_do() -> None:
     assert front.ask(every, NEW.hashes)[1].mean() < 0.05
 
 
-def test_few_slices_are_searched_rather_than_the_filter_asked() -> None:
+def test_few_slices_are_searched_without_the_filter() -> None:
     meant, may = FrontFilter().ask(held(range(5)), NEW.hashes)
     assert not meant
     assert may.all()
 
 
-def test_a_few_keys_are_searched_rather_than_many_added_for_them() -> None:
+def test_few_keys_are_searched_without_filling_the_filter() -> None:
     front, every = FrontFilter(), held(range(SLICES))
     assert not front.ask(every, NEW.hashes[:50])[0]
     assert front.ask(every, NEW.hashes)[0]
     assert front.ask(every, NEW.hashes[:50])[0] == every.keys()
 
 
-def test_a_full_filter_is_made_anew_of_what_there_is() -> None:
+def test_a_full_filter_is_rebuilt_from_stored_keys() -> None:
     front = FrontFilter()
     for moment in range(8):  # each time all slices are others
         every = held(range(SLICES), str(moment))

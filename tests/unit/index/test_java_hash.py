@@ -75,12 +75,12 @@ def test_dictionaries_hash_as_their_values(texts: list[str | None]) -> None:
     assert string_hashes(column).tolist() == [string_hash(text) for text in texts]
 
 
-def test_texts_longer_than_a_block() -> None:
+def test_strings_longer_than_a_block() -> None:
     texts = ["z" * 300_000, "", "€" * 100_000, "q", "\U0001d11e" * 70_000, "end"]
     assert string_hashes(pa.array(texts)).tolist() == list(map(string_hash, texts))
 
 
-def test_many_texts_over_several_blocks() -> None:
+def test_many_strings_over_several_blocks() -> None:
     texts = [f"key-{'ü' if i % 1000 == 7 else ''}{i}" for i in range(40_000)]
     assert string_hashes(pa.array(texts)).tolist() == list(map(string_hash, texts))
 

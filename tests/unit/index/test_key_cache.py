@@ -15,7 +15,7 @@ def place(name: str, as_of: str = "", root: str = "/t") -> KeySource:
     return KeySource(root, FileSlice(FileGroupId("p", name), "1", None, ()), as_of)
 
 
-def test_what_was_not_used_for_longest_goes_first() -> None:
+def test_the_least_recently_used_slice_is_evicted_first() -> None:
     cache = KeyCache(3 * KEYS.nbytes)
     for name in "abc":
         cache.put(place(name), KEYS)
@@ -32,7 +32,7 @@ def test_a_slice_put_again_counts_once() -> None:
     assert cache.get(place("b")) is not None
 
 
-def test_keys_of_another_table_or_moment_are_others() -> None:
+def test_keys_are_cached_by_table_and_instant() -> None:
     cache = KeyCache(10 * KEYS.nbytes)
     cache.put(place("a", "2025"), KEYS)
     assert cache.get(place("a", "2026")) is None
@@ -40,7 +40,7 @@ def test_keys_of_another_table_or_moment_are_others() -> None:
     assert cache.get(place("a", "2025")) is KEYS
 
 
-def test_what_is_larger_than_all_room_is_not_kept() -> None:
+def test_a_slice_larger_than_the_cache_is_not_kept() -> None:
     cache = KeyCache(KEYS.nbytes - 1)
     cache.put(place("a"), KEYS)
     assert cache.get(place("a")) is None

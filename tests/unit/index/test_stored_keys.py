@@ -41,7 +41,7 @@ def by_first_letter(keys: pa.Array) -> npt.NDArray[np.uint32]:
     "weak", [string_hashes, constant(0), constant(2**32 - 1), by_length, by_first_letter]
 )
 @given(stored=KEYS, asked=KEYS)
-def test_exact_under_every_hash(weak: Hash, stored: list[str], asked: list[str]) -> None:
+def test_lookups_are_exact_with_any_hash(weak: Hash, stored: list[str], asked: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_keys, "string_hashes", weak)
         query, order = KeyQuery.of(pa.array(asked, pa.string()))
@@ -53,7 +53,7 @@ def test_exact_under_every_hash(weak: Hash, stored: list[str], asked: list[str])
         assert keys.search(query.only(odd)).tolist() == [expected[i] for i in odd]
 
 
-def test_a_hash_that_says_nothing_costs_no_more_than_a_scan(
+def test_a_constant_hash_costs_no_more_than_a_scan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every key against every key would be 10**10 comparisons."""
@@ -63,7 +63,7 @@ def test_a_hash_that_says_nothing_costs_no_more_than_a_scan(
     assert StoredKeys(keys).search(query).all()
 
 
-def test_a_second_query_does_not_go_through_all_stored_keys(
+def test_a_second_lookup_does_not_scan_all_stored_keys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     keys = StoredKeys(pa.array([f"k{i}" for i in range(10_000)]))

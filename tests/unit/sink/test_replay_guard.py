@@ -31,7 +31,7 @@ def load(storage: Storage) -> ReplayGuard:
     return ReplayGuard.load(storage, load_timeline(storage, 1))
 
 
-def test_a_batch_is_held_up_to_the_highest_of_its_query() -> None:
+def test_batches_count_as_committed_up_to_the_highest_of_the_query() -> None:
     guard = ReplayGuard().with_batch(BatchId("q", 9), ROWS).with_batch(BatchId("q", 10), ROWS)
     assert guard.holds(BatchId("q", 10))
     assert guard.holds(BatchId("q", 2))  # numbers, not text
@@ -39,7 +39,7 @@ def test_a_batch_is_held_up_to_the_highest_of_its_query() -> None:
     assert not guard.holds(BatchId("other", 0))
 
 
-def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
+def test_the_newest_commit_with_an_entry_has_all_writers(storage: Storage) -> None:
     commit(storage, "20250101000000000", **{CHECKPOINT_KEY: '{"q": "1"}'})
     commit(storage, "20250102000000000", **{CHECKPOINT_KEY: '{"q": "2", "jvm": "x7"}'})
     commit(storage, "20250103000000000", other="1")
@@ -50,12 +50,12 @@ def test_the_newest_commit_with_an_entry_tells_all(storage: Storage) -> None:
     assert ReplayGuard.parse(guard.entries(), "p") == guard
 
 
-def test_a_table_without_streams_holds_nothing(storage: Storage) -> None:
+def test_a_table_without_streams_has_no_guard(storage: Storage) -> None:
     commit(storage, "20250101000000000")
     assert load(storage) == ReplayGuard()
 
 
-def test_digests_of_a_commit_that_was_pending_beside_the_newest_are_known(
+def test_digests_of_a_commit_pending_with_the_newest_are_known(
     storage: Storage,
 ) -> None:
     """Query q completed an instant that query r, committing before it, had left pending."""
@@ -88,7 +88,7 @@ def test_a_damaged_entry_names_its_commit(storage: Storage, entry: str) -> None:
         load(storage)
 
 
-def test_a_commit_of_another_engine_that_was_pending_beside_ours_hides_nothing(
+def test_a_commit_of_another_engine_pending_with_ours_hides_nothing(
     storage: Storage,
 ) -> None:
     """It is the newest, and ours, which comes before it, names it too."""
@@ -105,7 +105,7 @@ def test_a_commit_of_another_engine_that_was_pending_beside_ours_hides_nothing(
     assert guard.digest_of(BatchId("q", 4)) == ROWS
 
 
-def test_commits_that_name_each_other_are_read_to_an_end(storage: Storage) -> None:
+def test_commits_that_name_each_other_end_the_search(storage: Storage) -> None:
     """As no writer leaves them, but a restored copy may."""
     times = "20250101000000000", "20250102000000000"
     for query, time, other in zip("qr", times, reversed(times), strict=True):

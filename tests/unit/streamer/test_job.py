@@ -58,7 +58,7 @@ def test_a_value_may_hold_an_equals_sign() -> None:
 
 
 @pytest.mark.parametrize("text", ["secret", "=secret", " =secret"])
-def test_what_is_no_pair_is_refused_without_repeating_it(text: str) -> None:
+def test_an_argument_that_is_no_pair_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(OptionError, match="--source-option") as caught:
         streamer.pairs("--source-option", [text])
     assert "secret" not in str(caught.value)
@@ -104,7 +104,7 @@ def test_bad_input_is_one_clear_line(arguments: list[str], code: int, words: str
         (["--checkpoint", "{}/t/"], "this is the table"),
     ],
 )
-def test_what_spark_would_refuse_after_25_seconds(
+def test_options_that_spark_refuses_late_are_refused_early(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     (tmp_path / "a.file").touch()
@@ -231,7 +231,7 @@ def test_ctrl_c_waits_for_the_jvm_and_ends_with_130(
     assert signal.getsignal(signal.SIGINT) == before
 
 
-def test_an_earlier_batch_was_told_with_the_instant_of_a_later_one(tmp_path: Path) -> None:
+def test_an_earlier_batch_is_not_reported_with_the_instant_of_a_later_one(tmp_path: Path) -> None:
     class TwoAtOnce(Session):
         def run(self, *_: object) -> Iterator[list[BatchProgress]]:
             yield [BatchProgress(0, 5, 1.0), BatchProgress(1, 7, 1.0)]
@@ -246,7 +246,7 @@ def test_an_earlier_batch_was_told_with_the_instant_of_a_later_one(tmp_path: Pat
     ]
 
 
-def test_keys_of_the_source_may_stand_among_those_of_the_table(tmp_path: Path) -> None:
+def test_options_of_the_source_may_be_among_those_of_the_table(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     options = {"path": place, "bootstrap.servers": "b:9092"}
     assert not streamer._has_keys(options)
@@ -301,7 +301,7 @@ def test_an_error_of_spark_becomes_one_line(text: str, line: str | None) -> None
     assert summary(text) == (line or text.partition("\n")[0])
 
 
-def test_a_source_whose_package_is_missing_is_told_how_to_be_had() -> None:
+def test_a_source_without_its_package_names_the_package() -> None:
     text = "[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed to find data source: kafka. SQLSTATE: 42K02"
     assert "spark.jars.packages" in summary(text)
     assert "conf/kafka.properties" in summary(text)

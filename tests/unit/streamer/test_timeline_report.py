@@ -13,7 +13,7 @@ from tests.terminal import cells
 from tests.unit.transaction.failed_tables import new_table
 
 
-def test_the_timeline_tells_the_rows_that_came_in(tmp_path: Path) -> None:
+def test_the_timeline_shows_the_written_rows(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     options = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
     table = HoodieTable(path, options)
@@ -29,7 +29,7 @@ def test_the_timeline_tells_the_rows_that_came_in(tmp_path: Path) -> None:
     assert report.latest() == second
 
 
-def test_the_latest_commit_is_none_that_is_only_planned() -> None:
+def test_a_planned_commit_is_not_the_latest() -> None:
     storage = MemoryStorage()
     new_table(storage)
     storage.put_if_absent(".hoodie/20250101000000000.deltacommit", b"{}")

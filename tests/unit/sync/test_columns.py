@@ -36,7 +36,7 @@ def test_types_that_hudis_writer_never_has() -> None:
         hive(["int", "string"])
 
 
-def test_sparks_schema_says_what_may_be_null_and_is_cut_into_parts() -> None:
+def test_sparks_schema_has_nullability_and_is_cut_into_parts() -> None:
     avro = record("int", ["null", {"type": "map", "values": "long"}],
                   {"type": "string", "logicalType": "uuid"})  # fmt: skip
     columns = list(columns_of(parse_avro(avro, "t"), meta=False))
@@ -50,7 +50,7 @@ def test_sparks_schema_says_what_may_be_null_and_is_cut_into_parts() -> None:
     assert found == {"c1": (numbers, True), "c2": ("string", False), "c0": ("integer", False)}
 
 
-def test_what_a_schema_says_of_its_fields() -> None:
+def test_comments_of_fields_come_from_the_schema() -> None:
     fields = [{"name": "a", "type": "int", "doc": "an a"}, {"name": "b", "type": "int"}]
     avro = json.dumps({"type": "record", "name": "r", "fields": fields})
     assert field_comments(avro) == {"a": "an a"}
@@ -79,7 +79,7 @@ def test_names_of_partitions_are_escaped_as_hive_does() -> None:
     assert partition_name(keys, ["a/b=c%", ""]) == "day=a%2Fb%3Dc%25/x=__HIVE_DEFAULT_PARTITION__"
 
 
-def test_one_place_has_several_names() -> None:
+def test_locations_of_different_schemes_are_the_same_place() -> None:
     assert is_same_place("file:/t/x", "/t/x/")
     assert is_same_place("s3a://b/x", "s3://b/x")
     assert not is_same_place("s3a://b/x", "s3a://c/x")

@@ -40,7 +40,7 @@ def partitions(glue: Any) -> dict[str, str]:
     return {",".join(one["Values"]): one["StorageDescriptor"]["Location"] for one in found}
 
 
-def test_a_table_is_registered_and_kept_up_with(tmp_path: Path, glue: Any) -> None:
+def test_a_table_is_registered_and_kept_up_to_date(tmp_path: Path, glue: Any) -> None:
     table = HoodieTable(tmp_path, GLUE)
     assert not table.upsert(trips(("a", "oslo", 1, 1.0))).failed_services
     assert not table.upsert(trips(("b", "rome", 1, 1.0))).failed_services
@@ -75,7 +75,7 @@ def test_a_full_sync_moves_and_drops(tmp_path: Path, glue: Any) -> None:
     assert partitions(glue) == {"oslo": f"{tmp_path}/oslo"}
 
 
-def test_a_table_that_lies_elsewhere_is_registered_anew(tmp_path: Path, glue: Any) -> None:
+def test_a_table_with_another_location_is_registered_again(tmp_path: Path, glue: Any) -> None:
     HoodieTable(tmp_path / "old", GLUE).upsert(trips(("a", "oslo", 1, 1.0)))
     HoodieTable(tmp_path / "new", GLUE).upsert(trips(("b", "rome", 1, 1.0)))
     found = glue.get_table(DatabaseName="lake", Name="trips")["Table"]
@@ -83,7 +83,7 @@ def test_a_table_that_lies_elsewhere_is_registered_anew(tmp_path: Path, glue: An
     assert set(partitions(glue)) == {"rome"}
 
 
-def test_locations_are_as_athena_takes_them(tmp_path: Path, glue: Any) -> None:
+def test_locations_have_the_scheme_of_athena(tmp_path: Path, glue: Any) -> None:
     table = HoodieTable(tmp_path, TRIPS)
     table.upsert(trips(("a", "oslo", 1, 1.0)))
     seen = {**GLUE, "hoodie.datasource.meta.sync.base.path": "s3a://lake/trips"}

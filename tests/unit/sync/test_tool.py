@@ -45,7 +45,7 @@ def test_each_commit_is_followed_by_a_sync(tmp_path: Path, fake: FakeMetastore) 
     assert fake.calls.count("close") == 2
 
 
-def test_a_sync_costs_what_is_new(tmp_path: Path, fake: FakeMetastore) -> None:
+def test_the_cost_of_a_sync_follows_the_new_commits(tmp_path: Path, fake: FakeMetastore) -> None:
     table = HoodieTable(tmp_path, ON)
     with in_place_of_thrift(fake):
         table.upsert(trips(*((str(n), f"city{n}", 1, 1.0) for n in range(40))))
@@ -58,7 +58,7 @@ def test_a_sync_costs_what_is_new(tmp_path: Path, fake: FakeMetastore) -> None:
     assert fake.calls == ["get_database", "get_table", "close"]
 
 
-def test_a_sync_that_fails_does_not_fail_the_batch_and_is_made_up(
+def test_the_next_sync_makes_up_for_a_failed_one(
     tmp_path: Path, fake: FakeMetastore, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = HoodieTable(tmp_path, ON)
@@ -98,7 +98,7 @@ def test_services_by_hand_need_no_catalog(
     assert fake.calls == []
 
 
-def test_a_catalog_that_nothing_here_speaks_to_is_refused_before_anything_is_written(
+def test_an_unsupported_catalog_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "require_packages", _lacking)
@@ -111,7 +111,7 @@ def _lacking(options: CatalogOptions) -> None:
     raise MissingPackageError("pymetastore is not installed")
 
 
-def test_columns_that_come_and_widen_are_told_with_the_partitions(
+def test_added_and_widened_columns_are_synced_with_the_partitions(
     tmp_path: Path, fake: FakeMetastore
 ) -> None:
     table = HoodieTable(tmp_path, ON)
@@ -130,7 +130,7 @@ def test_columns_that_come_and_widen_are_told_with_the_partitions(
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_partitions_that_go_are_dropped(tmp_path: Path, fake: FakeMetastore, version: str) -> None:
+def test_deleted_partitions_are_dropped(tmp_path: Path, fake: FakeMetastore, version: str) -> None:
     table = HoodieTable(tmp_path, {**ON, VERSION: version})
     with in_place_of_thrift(fake):
         table.upsert(trips(("a", "oslo", 1, 1.0), ("b", "rome", 1, 1.0)))
@@ -144,9 +144,7 @@ def test_partitions_that_go_are_dropped(tmp_path: Path, fake: FakeMetastore, ver
     assert set(partitions(fake)) == {"oslo"}
 
 
-def test_what_was_done_without_a_sync_is_made_up_from_the_commits(
-    tmp_path: Path, fake: FakeMetastore
-) -> None:
+def test_commits_without_a_sync_are_synced_later(tmp_path: Path, fake: FakeMetastore) -> None:
     table, silent = HoodieTable(tmp_path, ON), HoodieTable(tmp_path, TRIPS)
     with in_place_of_thrift(fake):
         table.upsert(trips(("a", "oslo", 1, 1.0), ("b", "rome", 1, 1.0)))
@@ -161,7 +159,7 @@ def test_what_was_done_without_a_sync_is_made_up_from_the_commits(
     assert set(partitions(fake)) == {"bern", "rome"}
 
 
-def test_a_full_sync_looks_at_all_partitions(tmp_path: Path, fake: FakeMetastore) -> None:
+def test_a_full_sync_compares_all_partitions(tmp_path: Path, fake: FakeMetastore) -> None:
     table = HoodieTable(tmp_path, ON)
     with in_place_of_thrift(fake):
         table.upsert(trips(("a", "oslo", 1, 1.0), ("b", "rome", 1, 1.0)))
@@ -176,7 +174,7 @@ def test_a_full_sync_looks_at_all_partitions(tmp_path: Path, fake: FakeMetastore
     assert partitions(fake) == {"oslo": f"{base}/oslo", "rome": f"{base}/rome"}
 
 
-def test_after_a_rollback_of_what_was_synced_all_is_looked_at(
+def test_after_a_rollback_of_synced_commits_all_partitions_are_compared(
     tmp_path: Path, fake: FakeMetastore
 ) -> None:
     table = HoodieTable(tmp_path, ON)
@@ -188,7 +186,7 @@ def test_after_a_rollback_of_what_was_synced_all_is_looked_at(
     assert set(partitions(fake)) == {"oslo"}
 
 
-def test_a_table_that_lies_elsewhere_now_is_registered_anew(
+def test_a_table_with_another_location_is_registered_anew(
     tmp_path: Path, fake: FakeMetastore
 ) -> None:
     with in_place_of_thrift(fake):
@@ -221,7 +219,7 @@ def test_a_commit_that_was_pending_at_the_last_sync_is_not_missed(
     assert "hoodie.py.sync.pending" not in fake.tables[WHERE].parameters
 
 
-def test_only_changes_are_told_where_that_is_asked_for(tmp_path: Path, fake: FakeMetastore) -> None:
+def test_only_changes_are_synced_by_option(tmp_path: Path, fake: FakeMetastore) -> None:
     condition = {"hoodie.datasource.meta_sync.condition.sync": "true"}
     table = HoodieTable(tmp_path, {**ON, **condition})
     with in_place_of_thrift(fake):
@@ -233,7 +231,7 @@ def test_only_changes_are_told_where_that_is_asked_for(tmp_path: Path, fake: Fak
     assert set(partitions(fake)) == {"oslo", "rome"}
 
 
-def test_properties_are_told_with_the_next_commit(tmp_path: Path, fake: FakeMetastore) -> None:
+def test_properties_are_synced_with_the_next_commit(tmp_path: Path, fake: FakeMetastore) -> None:
     with in_place_of_thrift(fake):
         HoodieTable(tmp_path, ON).upsert(trips(("a", "oslo", 1, 1.0)))
         more = {f"{SYNC}table_properties": "owner = me\n\nteam=lake"}
@@ -256,7 +254,7 @@ def test_tables_of_a_merge_on_read_table(tmp_path: Path, fake: FakeMetastore) ->
     assert formats["rt", "trips"] == "HoodieParquetRealtimeInputFormat"
 
 
-def test_comments_are_told_and_kept(tmp_path: Path, fake: FakeMetastore) -> None:
+def test_comments_are_synced_and_kept(tmp_path: Path, fake: FakeMetastore) -> None:
     table = HoodieTable(tmp_path, ON)
     with in_place_of_thrift(fake):
         table.upsert(trips(("a", "oslo", 1, 1.0)))
@@ -269,7 +267,7 @@ def test_comments_are_told_and_kept(tmp_path: Path, fake: FakeMetastore) -> None
     assert fake.tables[WHERE].sd.cols[5].comment == "by hand"
 
 
-def test_what_cannot_be_told_names_the_remedy(tmp_path: Path, fake: FakeMetastore) -> None:
+def test_errors_of_a_sync_name_the_remedy(tmp_path: Path, fake: FakeMetastore) -> None:
     table = HoodieTable(tmp_path, TRIPS)
     assert table.upsert(trips(("a", "oslo/1", 1, 1.0)))
     with in_place_of_thrift(fake):
@@ -301,7 +299,7 @@ def test_a_table_without_a_commit_is_not_registered(tmp_path: Path, fake: FakeMe
     assert fake.tables == {}
 
 
-def test_a_missing_package_is_told_before_anything_is_written(
+def test_a_missing_package_is_reported_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hoodie_ds.extras.importlib.util.find_spec", lambda name: None)

@@ -42,7 +42,7 @@ def ends(storage: MemoryStorage, instant: Instant) -> list[str]:
     return [name for name in names if name.startswith(f"{instant.time}_")]
 
 
-def test_they_are_later_than_every_time_whatever_the_clocks() -> None:
+def test_completion_times_are_later_than_every_time_whatever_the_clocks() -> None:
     storage, clock = MemoryStorage("/t"), SimClock()
     known: list[str] = []
     for number, jump in enumerate((0, -HOUR_MS, 1, 3 * HOUR_MS, -5 * HOUR_MS, 0)):
@@ -57,7 +57,9 @@ def test_they_are_later_than_every_time_whatever_the_clocks() -> None:
 
 
 @pytest.mark.parametrize("at", range(1, 12))
-def test_who_ends_an_instant_beside_another_takes_its_time(storage: MemoryStorage, at: int) -> None:
+def test_two_processes_that_complete_an_instant_use_one_completion_time(
+    storage: MemoryStorage, at: int
+) -> None:
     """The other one, by another clock, does all of it before any operation of the first."""
     instant, done = begun(storage), []
 
@@ -74,7 +76,7 @@ def test_who_ends_an_instant_beside_another_takes_its_time(storage: MemoryStorag
     assert completion_path(instant.time) not in storage.files
 
 
-def test_what_another_one_chose_before_it_ended_is_kept(storage: MemoryStorage) -> None:
+def test_a_completion_time_chosen_by_a_dead_process_is_kept(storage: MemoryStorage) -> None:
     instant = begun(storage)
     chosen = "29990101000000000"
     storage.put_if_absent(completion_path(instant.time), chosen.encode())

@@ -36,13 +36,13 @@ BODY = Decision(1, Outcome.COMPLETE, INSTANT, "a").to_bytes()
         BODY.replace(b"{}", b'{}, "plan": 1'),
     ],
 )
-def test_a_decision_that_no_writer_wrote_is_damage_and_named(body: bytes) -> None:
+def test_a_damaged_decision_is_refused_with_its_path(body: bytes) -> None:
     path = numbered_path(DECISIONS, 1)
     with pytest.raises(CorruptFileError, match=f"{path} is not a logged decision"):
         newest_decision(MemoryStorage(files={path: body}))
 
 
-def test_a_name_that_is_free_again_after_many_turns_gives_no_turn() -> None:
+def test_a_number_that_is_free_again_after_many_decisions_appends_nothing() -> None:
     storage = MemoryStorage()
     late = next_decision(newest_decision(storage), Outcome.ROLL_BACK, INSTANT, "late")
     for number in range(25):

@@ -76,7 +76,7 @@ def savepoint(storage: Storage, time: str, layout: int) -> None:
     storage.put_if_absent(path, b"")
 
 
-def test_the_archive_is_read_down_to_what_was_pending_beside_the_newest_of_ours(
+def test_the_archive_is_read_down_to_the_writes_pending_with_our_newest(
     storage: Storage, layout: int
 ) -> None:
     foreign = CommitMetadata(extra={CHECKPOINT_KEY: '{"jvm": "3"}'})
@@ -98,7 +98,7 @@ def test_the_archive_is_read_down_to_what_was_pending_beside_the_newest_of_ours(
     assert guard.committed == {"a": "5", "b": "6", "jvm": "3"}
 
 
-def test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_around_it(
+def test_a_write_kept_by_a_savepoint_does_not_replace_the_archive(
     storage: Storage, layout: int
 ) -> None:
     put(storage, DAYS[0], ours("q", 1), layout)
@@ -116,9 +116,7 @@ def test_a_write_of_ours_that_a_savepoint_keeps_does_not_tell_of_those_archived_
     assert ReplayGuard.load(storage, timeline).highest(BatchId("q", 0)) == 2
 
 
-def test_what_was_pending_beside_the_newest_of_ours_may_be_archived(
-    storage: Storage, layout: int
-) -> None:
+def test_writes_pending_with_our_newest_may_be_archived(storage: Storage, layout: int) -> None:
     archive(storage, {DAYS[0]: ours("a", 5)}, layout)
     put(storage, DAYS[1], ours("b", 6, DAYS[0]), layout)
     found = guard_commits_until(storage, active(storage, layout), DAYS[1])
@@ -129,7 +127,7 @@ def test_what_was_pending_beside_the_newest_of_ours_may_be_archived(
     assert ReplayGuard.load(storage, active(storage, layout)).committed == {"a": "5", "b": "6"}
 
 
-def test_what_the_log_carries_counts_as_long_as_its_newest_write_is_there(
+def test_carried_entries_count_until_their_newest_write_is_rolled_back(
     storage: Storage, layout: int
 ) -> None:
     archive(storage, {DAYS[0]: ours("q", 1)}, layout)

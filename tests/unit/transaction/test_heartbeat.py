@@ -14,7 +14,7 @@ from hoodie_ds.transaction.heartbeat import ages_ms, beating, storage_now_ms
 TIME = "20250101000000000"
 
 
-def test_the_time_is_that_of_the_clock_file_whatever_lies_beside_it() -> None:
+def test_the_storage_time_is_that_of_the_clock_file_alone() -> None:
     clock = SimClock()
     storage = MemoryStorage(clock=clock)
     storage.put_if_absent(".hoodie/.locks/.clock.crc", b"")  # of a Hadoop on a local disk
@@ -22,13 +22,13 @@ def test_the_time_is_that_of_the_clock_file_whatever_lies_beside_it() -> None:
     assert storage_now_ms(storage) == clock.now_ms()
 
 
-def test_a_storage_that_does_not_tell_times_is_for_one_writer() -> None:
+def test_a_storage_without_modification_times_is_refused_for_several_writers() -> None:
     timeless = MemoryStorage("memory://timeless", clock=SimClock(0))
     with pytest.raises(StorageError, match=r"memory://timeless: .* let a single writer"):
         storage_now_ms(timeless)
 
 
-def test_a_heart_beats_on_after_a_beat_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_heartbeat_continues_after_a_failed_beat(caplog: pytest.LogCaptureFixture) -> None:
     clock = SimClock()
     storage = MemoryStorage(clock=clock)
     beats, third = 0, threading.Event()

@@ -78,7 +78,7 @@ def _drop(table: Table, time: str) -> None:
             table.storage.delete(status.path)
 
 
-def test_what_comes_after_a_rollback_goes_before_its_instant_lies_before_the_timeline(
+def test_a_file_put_after_a_rollback_is_deleted_before_its_instant_is_archived(
     storage: Storage,
 ) -> None:
     table = _undone(storage)
@@ -91,7 +91,7 @@ def test_what_comes_after_a_rollback_goes_before_its_instant_lies_before_the_tim
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_what_comes_after_that_goes_one_archive_later_and_then_nothing_is_looked_for(
+def test_a_file_put_after_archiving_is_deleted_by_the_next_archiving(
     storage: Storage,
 ) -> None:
     table = _undone(storage)
@@ -105,7 +105,7 @@ def test_what_comes_after_that_goes_one_archive_later_and_then_nothing_is_looked
     assert not storage.list(LATE)
 
 
-def test_what_comes_after_its_instant_was_completed_goes_too(storage: Storage) -> None:
+def test_a_file_put_after_the_completion_is_deleted(storage: Storage) -> None:
     """The file of a lost attempt: the archive does not tell it from those of the commit."""
     table = new_table(storage)
     pending = begin(table, DONE)
@@ -119,7 +119,7 @@ def test_what_comes_after_its_instant_was_completed_goes_too(storage: Storage) -
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_what_a_task_announces_after_the_rollback_is_looked_for_too(storage: Storage) -> None:
+def test_a_file_announced_after_the_rollback_is_noted(storage: Storage) -> None:
     """Its marker lies there alone when the next batch sweeps it away."""
     table = _undone(storage)
     late = NEW_BASE.replace("0-2-2", "0-5-5")
@@ -155,7 +155,7 @@ def test_a_rollback_that_is_killed_anywhere_leaves_a_note(after: bool) -> None:
     assert number > 15
 
 
-def test_where_all_ends_well_nothing_is_noted(storage: Storage) -> None:
+def test_without_failures_nothing_is_noted(storage: Storage) -> None:
     table = new_table(storage)
     pending = begin(table, DONE)
     put_file(table, OLD_BASE, marker=DONE)
@@ -164,7 +164,7 @@ def test_where_all_ends_well_nothing_is_noted(storage: Storage) -> None:
     assert not storage.list(LATE)
 
 
-def test_of_what_a_commit_names_nothing_is_deleted(storage: Storage) -> None:
+def test_committed_files_are_not_deleted(storage: Storage) -> None:
     table = new_table(storage)
     put_file(table, OLD_BASE)
     commit(table, DONE, OLD_BASE)
@@ -175,7 +175,7 @@ def test_of_what_a_commit_names_nothing_is_deleted(storage: Storage) -> None:
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_a_file_of_the_timeline_is_never_a_late_one(storage: Storage) -> None:
+def test_a_file_of_the_timeline_is_never_a_late_file(storage: Storage) -> None:
     table = new_table(storage)
     commit(table, _LATER)
     note_late_files(storage, FAILED, [".hoodie/hoodie.properties"])
@@ -192,7 +192,7 @@ def test_a_damaged_note_is_named(storage: Storage, body: bytes) -> None:
         _delete_late(table, _LATER)
 
 
-def test_two_archivers_look_at_the_same_notes(storage: Storage) -> None:
+def test_two_archivers_read_the_same_notes(storage: Storage) -> None:
     table = _undone(storage)
     commit(table, _LATER)
     _drop(table, DONE)

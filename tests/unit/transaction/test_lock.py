@@ -62,7 +62,7 @@ def pass_on(lock: Lock) -> None:
 
 
 @pytest.mark.parametrize("provider", [LockProvider.STORAGE, LockProvider.FILE_SYSTEM])
-def test_what_was_done_is_done_though_the_lock_cannot_be_released(
+def test_a_commit_succeeds_if_the_lock_cannot_be_released(
     place: Place, provider: LockProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
     last = frozenset({Kind.REPLACE if provider is LockProvider.STORAGE else Kind.DELETE})
@@ -76,9 +76,7 @@ def test_what_was_done_is_done_though_the_lock_cannot_be_released(
 
 
 @pytest.mark.parametrize("kind", [Kind.DELETE, Kind.LIST])
-def test_a_lease_that_was_taken_by_an_attempt_that_failed_is_given_back(
-    place: Place, kind: Kind
-) -> None:
+def test_a_lease_taken_by_a_failed_attempt_is_released(place: Place, kind: Kind) -> None:
     pass_on(place.lease("a"))
     pass_on(place.lease("b"))
     # The first listing is before the lease is taken, the second one after it.
@@ -90,7 +88,7 @@ def test_a_lease_that_was_taken_by_an_attempt_that_failed_is_given_back(
     assert place.lease("d").try_take()
 
 
-def test_who_waits_in_vain_does_not_release_the_lock_of_another_thread(place: Place) -> None:
+def test_a_timeout_does_not_release_the_lock_of_another_thread(place: Place) -> None:
     concurrency = Concurrency(is_shared=True, lock_provider=LockProvider.IN_PROCESS, lock_wait_ms=0)
     with held(place.storage, concurrency, "a", place.clock, Never()):
         for _ in range(2):
@@ -103,7 +101,7 @@ def test_who_waits_in_vain_does_not_release_the_lock_of_another_thread(place: Pl
         pass
 
 
-def test_a_file_lock_that_another_has_by_now_is_not_released(place: Place) -> None:
+def test_a_file_lock_of_another_holder_is_not_released(place: Place) -> None:
     late, other = place.file("late"), place.file("other")
     assert late.try_take()
     place.clock.advance(LEASE_MS + 1)
@@ -113,7 +111,7 @@ def test_a_file_lock_that_another_has_by_now_is_not_released(place: Place) -> No
     assert b"other" in place.storage.read(FILE_LOCK)
 
 
-def test_a_file_lock_that_is_released_while_its_age_is_looked_at_is_free(place: Place) -> None:
+def test_a_file_lock_released_while_its_age_is_read_is_free(place: Place) -> None:
     holder = place.file("holder")
     assert holder.try_take()
     place.clock.advance(LEASE_MS + 1)
@@ -124,7 +122,7 @@ def test_a_file_lock_that_is_released_while_its_age_is_looked_at_is_free(place: 
     assert second.try_take()
 
 
-def test_a_lease_that_two_reach_for_is_the_firsts(place: Place) -> None:
+def test_one_of_two_writers_takes_the_next_lease(place: Place) -> None:
     first = place.lease("first")
     second = LeaseLock(place.interrupted(Kind.PUT, first.try_take), LEASE_MS, "second")
     assert not second.try_take()
@@ -135,9 +133,7 @@ def test_a_lease_that_two_reach_for_is_the_firsts(place: Place) -> None:
 
 
 @pytest.mark.parametrize("passed", [2, 3])
-def test_who_reads_a_lease_that_was_passed_on_long_ago_does_not_take_the_lock(
-    place: Place, passed: int
-) -> None:
+def test_a_stale_lease_does_not_take_the_lock(place: Place, passed: int) -> None:
     pass_on(place.lease("a"))
     holder = place.lease("holder")
 
@@ -156,7 +152,7 @@ def test_who_reads_a_lease_that_was_passed_on_long_ago_does_not_take_the_lock(
     assert place.lease("c").try_take()
 
 
-def test_a_lease_that_is_taken_away_by_hand_while_it_is_looked_at_is_over(place: Place) -> None:
+def test_a_lease_deleted_while_it_is_read_is_over(place: Place) -> None:
     assert place.lease("dead").try_take()
     storage = place.interrupted(Kind.READ, lambda: place.storage.delete(LEASES))
     assert LeaseLock(storage, LEASE_MS, "waiting").try_take()
@@ -171,7 +167,7 @@ def test_a_lease_that_is_taken_away_by_hand_while_it_is_looked_at_is_over(place:
         (LockProvider.FILE_SYSTEM, 0, "which never expires (hoodie.write.lock.filesystem.expire"),
     ],
 )
-def test_who_waits_in_vain_is_told_whose_the_lock_is_and_when_it_ends(
+def test_a_lock_timeout_names_the_holder_and_the_expiry(
     place: Place, provider: LockProvider, lease_ms: int, end: str
 ) -> None:
     """Two writers ended while they held the lock: the second one's is named."""

@@ -20,7 +20,7 @@ from tests.unit.transaction.failed_tables import (
 _BEFORE = "20250101120000000"
 
 
-def test_what_others_have_pending_takes_no_batch(storage: Storage) -> None:
+def test_a_pending_instant_of_others_takes_no_batch(storage: Storage) -> None:
     table = new_table(storage)
     commit(table, DONE)
     for time, action in [(_BEFORE, Action.COMPACTION), (FAILED, Action.COMMIT)]:

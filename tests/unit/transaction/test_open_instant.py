@@ -36,7 +36,7 @@ def test_the_error_of_an_action_that_was_rolled_back_names_its_operation() -> No
     assert "batch was" not in text
 
 
-def test_a_time_of_which_archiving_has_left_the_commit_is_not_opened_again() -> None:
+def test_the_time_of_a_half_archived_commit_is_not_opened_again() -> None:
     storage = MemoryStorage()
     options = WriteOptions.parse({**TRIPS, "path": "memory"})
     pending = Coordinator(options, storage, SimClock(), SimIds()).begin(ROWS.schema).pending
@@ -52,7 +52,7 @@ def test_a_time_of_which_archiving_has_left_the_commit_is_not_opened_again() -> 
 @pytest.mark.parametrize(
     "action", [Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE]
 )
-def test_the_time_of_a_service_that_was_planned_meanwhile_is_passed_over(action: Action) -> None:
+def test_the_time_of_a_service_planned_meanwhile_is_skipped(action: Action) -> None:
     storage = MemoryStorage()
     options = WriteOptions.parse({**TRIPS, "path": "memory"})
     pending = Coordinator(options, storage, SimClock(), SimIds()).begin(ROWS.schema).pending

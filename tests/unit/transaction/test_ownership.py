@@ -7,14 +7,14 @@ from hoodie_ds.transaction.ownership import claim
 TIME = "20250101000000000"
 
 
-def test_a_time_is_its_first_owners() -> None:
+def test_a_time_belongs_to_its_first_owner() -> None:
     storage = MemoryStorage()
     assert claim(storage, TIME, "a")
     assert claim(storage, TIME, "a")
     assert not claim(storage, TIME, "b")
 
 
-def test_a_claim_that_goes_with_its_instant_leaves_the_time_to_nobody() -> None:
+def test_a_claim_deleted_while_it_is_read_is_not_taken() -> None:
     storage = MemoryStorage()
     assert claim(storage, TIME, "a")
 

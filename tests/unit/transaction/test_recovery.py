@@ -115,7 +115,9 @@ _OPERATIONS_AT_LEAST = 6
 _DEATHS = [_ours_died, _ours_died_with_manifest, _another_engine_died, _late_tasks]
 
 
-def test_what_a_recovery_did_is_logged(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rollback_of_a_recovery_is_logged(
+    storage: Storage, caplog: pytest.LogCaptureFixture
+) -> None:
     table = _ours_died(storage)
     with caplog.at_level(logging.INFO, "hoodie_ds"):
         recover(table, _CLOCK)
@@ -230,7 +232,7 @@ def test_a_damaged_manifest_of_several_batches_is_refused(storage: Storage) -> N
     assert files(storage) == before
 
 
-def test_a_manifest_that_goes_while_it_is_looked_for_is_none(storage: Storage) -> None:
+def test_a_manifest_deleted_while_it_is_read_is_none(storage: Storage) -> None:
     table = _ours_died_with_manifest(storage)
     instant, path = Instant(FAILED, Action.COMMIT, State.INFLIGHT), manifest_path(FAILED)
     missing = FaultyStorage(
@@ -255,7 +257,7 @@ def test_another_engines_instant_is_never_committed(storage: Storage) -> None:
     assert data_files(storage) == []
 
 
-def test_an_instant_that_came_no_further_than_requested_is_rolled_back(storage: Storage) -> None:
+def test_a_requested_instant_is_rolled_back(storage: Storage) -> None:
     table = _with_one_commit(storage)
     storage.put_if_absent(instant_path(Instant(FAILED, Action.COMMIT, State.REQUESTED)), b"")
     assert recover(table, _CLOCK).pending == ()
@@ -292,9 +294,7 @@ def test_a_pending_clustering_stays_and_so_do_its_files(
 
 
 @pytest.mark.parametrize("ended", ["archived", "rolled back", "begun after its end"])
-def test_a_clustering_that_comes_again_after_its_end_is_dropped(
-    ended: str, storage: Storage
-) -> None:
+def test_a_clustering_put_again_after_its_end_is_deleted(ended: str, storage: Storage) -> None:
     table = _with_one_commit(storage)
     instant = CLUSTERING
     if ended == "archived":
@@ -319,7 +319,7 @@ def test_a_clustering_that_comes_again_after_its_end_is_dropped(
     assert data_files(storage) == sorted([OLD_BASE, *[committed] * (ended == "archived")])
 
 
-def test_a_killed_rollback_of_a_clustering_is_done_to_its_end(storage: Storage) -> None:
+def test_an_interrupted_rollback_of_a_clustering_is_finished(storage: Storage) -> None:
     """Another engine keeps its markers elsewhere, so its files are found by their names."""
     table = _with_one_commit(storage)
     _plan_clustering(table)
@@ -331,7 +331,7 @@ def test_a_killed_rollback_of_a_clustering_is_done_to_its_end(storage: Storage) 
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_an_overwrite_that_was_begun_is_no_clustering(storage: Storage) -> None:
+def test_a_pending_overwrite_is_not_a_clustering(storage: Storage) -> None:
     table = _with_one_commit(storage)
     storage.put_if_absent(instant_path(CLUSTERING), empty_plan())
     storage.put_if_absent(instant_path(CLUSTERING.at(State.INFLIGHT)), b"")
@@ -399,7 +399,7 @@ class _CountingStorage:
         return found
 
 
-def test_three_listings_are_all_if_there_is_nothing_to_do(storage: Storage) -> None:
+def test_a_recovery_without_work_costs_three_listings(storage: Storage) -> None:
     table = _with_one_commit(storage)
     counting = _CountingStorage(storage)
     recover(Table(cast(Storage, counting), table.properties), _CLOCK)
@@ -428,7 +428,7 @@ def _sweep(table: Table) -> None:
     sweep(table, load_timeline(table.storage, 1), times)
 
 
-def test_a_file_that_its_commit_does_not_name_goes(storage: Storage) -> None:
+def test_a_file_that_its_commit_does_not_name_is_deleted(storage: Storage) -> None:
     table = new_table(storage)
     late = OLD_BASE.replace("0-1-1", "0-1-9")
     put_file(table, OLD_BASE, marker=DONE)
@@ -439,7 +439,7 @@ def test_a_file_that_its_commit_does_not_name_goes(storage: Storage) -> None:
     assert left_over(table.storage) == {}
 
 
-def test_files_of_an_instant_that_is_gone_go(storage: Storage) -> None:
+def test_files_of_a_rolled_back_instant_are_deleted(storage: Storage) -> None:
     table = new_table(storage)
     put_file(table, OLD_BASE)
     commit(table, DONE, OLD_BASE)
@@ -473,7 +473,7 @@ def test_files_of_an_archived_instant_stay(storage: Storage) -> None:
     assert data_files(storage) == [NEW_BASE]
 
 
-def test_what_only_we_know_of_an_instant_that_another_engine_archived_goes(
+def test_our_temporary_files_of_an_instant_archived_by_others_are_deleted(
     storage: Storage,
 ) -> None:
     table = new_table(storage)
@@ -510,7 +510,7 @@ def test_an_instant_that_began_after_the_timeline_was_loaded_is_not_swept(
     assert data_files(storage) == [NEW_BASE]
 
 
-def test_what_an_instant_announces_during_a_sweep_stays(storage: Storage) -> None:
+def test_files_announced_during_a_sweep_stay(storage: Storage) -> None:
     """Its claim was seen before it was on the timeline, and the sweep took its time."""
     table = new_table(storage)
     assert claim(storage, FAILED, "a live writer")

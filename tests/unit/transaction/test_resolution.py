@@ -48,7 +48,7 @@ def _rollbacks(storage: Storage) -> list[Instant]:
     return list(load_timeline(storage, 1).rollbacks)
 
 
-def test_a_decided_commit_whose_manifest_is_lost_is_not_undone(storage: Storage) -> None:
+def test_a_decided_commit_without_its_manifest_is_not_rolled_back(storage: Storage) -> None:
     table, instant = _with_one_that_died(storage)
     assert append_decision(storage, Decision(1, Outcome.COMPLETE, instant, "me"))
     before = files(storage)
@@ -57,7 +57,7 @@ def test_a_decided_commit_whose_manifest_is_lost_is_not_undone(storage: Storage)
     assert files(storage) == before
 
 
-def test_an_instant_is_undone_once_by_two_that_decide_at_the_same_time(storage: Storage) -> None:
+def test_two_processes_roll_an_instant_back_once(storage: Storage) -> None:
     table, instant = _with_one_that_died(storage)
 
     def other_comes_first(operation: Operation) -> None:
@@ -76,7 +76,7 @@ def test_an_instant_is_undone_once_by_two_that_decide_at_the_same_time(storage: 
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_a_decided_rollback_that_was_killed_goes_on_as_the_same_instant(storage: Storage) -> None:
+def test_an_interrupted_rollback_is_resumed_as_the_same_instant(storage: Storage) -> None:
     table, instant = _with_one_that_died(storage)
     rollback = Instant(_LATER, Action.ROLLBACK, State.REQUESTED)
     storage.put_if_absent(instant_path(rollback), plan_to_bytes(storage.root, instant, {}))
@@ -97,7 +97,7 @@ def test_a_rollback_whose_writer_died_is_finished_by_one_of_several(storage: Sto
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_a_rollback_that_others_finish_while_the_lock_is_waited_for_is_left(
+def test_a_rollback_finished_by_others_during_the_wait_for_the_lock_is_left(
     storage: Storage,
 ) -> None:
     table, instant = _with_one_that_died(storage)

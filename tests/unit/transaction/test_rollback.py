@@ -97,7 +97,7 @@ def test_what_the_markers_of_our_instant_announce_is_deleted(storage: Storage) -
     assert [i.time for i in timeline.commits] == [DONE]
 
 
-def test_the_rollback_tells_what_it_did(storage: Storage) -> None:
+def test_a_rollback_lists_the_deleted_files(storage: Storage) -> None:
     table = new_table(storage)
     instant = begin(table, FAILED)
     put_file(table, NEW_BASE, marker=FAILED)
@@ -181,7 +181,7 @@ def test_another_engines_files_are_found_without_markers(storage: Storage) -> No
     assert list(done["logFilesFromFailedCommit"]) == logs
 
 
-def test_log_files_of_later_slices_are_not_looked_into(storage: Storage) -> None:
+def test_log_files_of_later_slices_are_not_read(storage: Storage) -> None:
     """Their names tell that they were begun when the write had failed."""
     table = new_table(storage, hoodie__datasource__write__table__type="MERGE_ON_READ")
     later = PURE_LOG.replace(DONE, "20250103000000000")
@@ -207,7 +207,7 @@ def test_a_marker_of_another_engine_may_name_a_base_file_of_another_commit(
     assert data_files(storage) == [OLD_BASE]
 
 
-def test_a_command_that_is_there_is_not_put_again(storage: Storage) -> None:
+def test_an_existing_command_is_not_put_again(storage: Storage) -> None:
     table = new_table(storage)
     put_file(table, MIXED_LOG, data_block(DONE) + data_block(FAILED))
     commit(table, DONE, MIXED_LOG, action=Action.DELTA_COMMIT)
@@ -238,7 +238,9 @@ def test_a_rollback_that_another_engine_began_is_finished(storage: Storage) -> N
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_a_rollback_that_had_come_to_its_last_step_is_finished(storage: Storage, kind: str) -> None:
+def test_a_rollback_interrupted_before_its_last_step_is_finished(
+    storage: Storage, kind: str
+) -> None:
     table = new_table(storage, hoodie__table__type=kind)
     put_file(table, NEW_BASE, marker=FAILED)
     gone = Instant(FAILED, Action.COMMIT, State.INFLIGHT)
@@ -248,7 +250,7 @@ def test_a_rollback_that_had_come_to_its_last_step_is_finished(storage: Storage,
     assert storage.list(TEMP, recursive=True) == []
 
 
-def test_a_log_file_that_another_rollback_has_just_deleted_is_passed_over(storage: Storage) -> None:
+def test_a_log_file_deleted_by_another_rollback_is_skipped(storage: Storage) -> None:
     table = new_table(storage)
     put_file(table, PURE_LOG, data_block(FAILED))
     instant = begin(table, FAILED, Action.DELTA_COMMIT, ours=False)

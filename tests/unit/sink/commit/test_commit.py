@@ -153,7 +153,7 @@ def test_a_commit_after_a_rollback_is_refused(writer: Coordinator, table: Hoodie
     assert found(table) == AFTER_ONE
 
 
-def test_an_abort_after_success_takes_nothing_away(
+def test_an_abort_after_success_deletes_nothing(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     message = write(writer.begin(TWO.schema))
@@ -165,7 +165,7 @@ def test_an_abort_after_success_takes_nothing_away(
     assert found(table) == AFTER_TWO
 
 
-def test_what_was_aborted_is_rolled_back_by_the_next_batch(
+def test_an_aborted_batch_is_rolled_back_by_the_next(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     message = write(writer.begin(TWO.schema))
@@ -177,7 +177,7 @@ def test_what_was_aborted_is_rolled_back_by_the_next_batch(
     assert found(table) == AFTER_TWO
 
 
-def test_a_completing_put_whose_answer_is_lost_has_happened(
+def test_a_completed_put_with_a_lost_answer_is_a_commit(
     writer: Coordinator, table: HoodieTable
 ) -> None:
     writer = replace(writer, storage=LosesAnswers(writer.storage))
@@ -185,7 +185,7 @@ def test_a_completing_put_whose_answer_is_lost_has_happened(
     assert found(table) == AFTER_TWO
 
 
-def test_a_commit_that_was_decided_and_not_written_down_is_so_by_the_next_batch(
+def test_a_decided_commit_is_completed_by_the_next_batch(
     writer: Coordinator, table: HoodieTable
 ) -> None:
     failing = replace(writer, storage=LosesAnswers(writer.storage, takes_effect=False))
@@ -206,7 +206,7 @@ def test_an_outcome_that_cannot_be_read_back_is_unknown_and_deletes_nothing(
     assert found(table) == AFTER_TWO
 
 
-def test_a_commit_in_between_on_the_same_group_is_a_conflict(
+def test_a_commit_meanwhile_to_the_same_group_is_a_conflict(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     message = write(writer.begin(TWO.schema))
@@ -235,7 +235,7 @@ def test_a_file_of_a_lost_attempt_is_deleted_by_the_commit(
     assert found(table) == AFTER_TWO
 
 
-def test_a_late_task_takes_its_file_away(
+def test_a_late_task_deletes_its_file(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     batch = writer.begin(TWO.schema)
@@ -261,7 +261,7 @@ def test_a_file_of_a_late_task_is_invisible(
     assert found(table) == AFTER_TWO
 
 
-def test_a_committed_batch_is_drained_and_writes_nothing(
+def test_a_committed_batch_is_only_digested(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     writer.commit([write(writer.begin(TWO.schema), number=0)])
@@ -273,7 +273,7 @@ def test_a_committed_batch_is_drained_and_writes_nothing(
     assert tree(tmp_path) == before
 
 
-def test_a_batch_that_was_begun_twice_commits_once(
+def test_a_batch_begun_twice_commits_once(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     batch = writer.begin(TWO.schema)
@@ -354,7 +354,7 @@ def test_a_batch_of_no_tasks_changes_nothing(
     assert tree(tmp_path) == before
 
 
-def test_a_metadata_table_is_dropped_by_the_first_batch_that_keeps_none(
+def test_a_metadata_table_is_dropped_by_the_first_batch_with_the_option(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     path = tmp_path / ".hoodie/hoodie.properties"

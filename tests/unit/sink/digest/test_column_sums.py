@@ -47,7 +47,7 @@ def table(seed: int, count: int = 60) -> pa.Table:
     )
 
 
-def test_order_and_batches_do_not_matter() -> None:
+def test_sums_ignore_the_order_of_rows_and_batches() -> None:
     rows = table(1)
     mixed = rows.take(pa.array(np.random.default_rng(2).permutation(rows.num_rows)))
     parts = [mixed.slice(0, 7), mixed.slice(7, 0), mixed.slice(7, 30), mixed.slice(37)]
@@ -59,7 +59,7 @@ def test_order_and_batches_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_value_that_changes_is_seen(name: str) -> None:
+def test_a_changed_value_changes_the_sum(name: str) -> None:
     rows = table(3)
     kind, values = KINDS[name]
     at = rows.column_names.index(name)
@@ -72,18 +72,18 @@ def test_a_value_that_changes_is_seen(name: str) -> None:
             assert column_sums(rows.set_column(at, name, column)) != column_sums(rows), (new, old)
 
 
-def test_a_missing_column_is_one_of_nulls() -> None:
+def test_a_missing_column_equals_a_column_of_nulls() -> None:
     rows = table(4)
     more = rows.append_column("more", pa.nulls(rows.num_rows, pa.string()))
     assert column_sums(more) == column_sums(rows)
     assert column_sums(rows.slice(0, 0)) == 0
 
 
-def test_whole_numbers_count_alike_in_any_width() -> None:
+def test_integers_of_any_width_have_the_same_sum() -> None:
     narrow, wide = (pa.table({"n": pa.array([-1, 5], kind)}) for kind in (pa.int32(), pa.int64()))
     assert column_sums(narrow) == column_sums(wide)
 
 
-def test_the_same_texts_in_other_columns_differ() -> None:
+def test_the_same_strings_in_other_columns_differ() -> None:
     one, other = pa.table({"a": ["x"], "b": ["y"]}), pa.table({"a": ["y"], "b": ["x"]})
     assert column_sums(one) != column_sums(other)

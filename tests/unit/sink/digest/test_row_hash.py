@@ -63,7 +63,9 @@ def canonical(row: dict[str, Any]) -> str:
 
 
 @given(ROWS, st.data())
-def test_order_parts_and_columns_do_not_matter(rows: list[dict[str, Any]], data: Any) -> None:
+def test_a_digest_ignores_the_order_of_parts_and_columns(
+    rows: list[dict[str, Any]], data: Any
+) -> None:
     mixed = data.draw(st.permutations(rows))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
     names = data.draw(st.permutations(SCHEMA.names))
@@ -77,7 +79,7 @@ def test_order_parts_and_columns_do_not_matter(rows: list[dict[str, Any]], data:
 
 
 @given(ROWS, ROWS)
-def test_digests_are_equal_just_if_the_rows_are(
+def test_digests_are_equal_exactly_if_the_rows_are(
     one: list[dict[str, Any]], other: list[dict[str, Any]]
 ) -> None:
     same = Counter(map(canonical, one)) == Counter(map(canonical, other))
@@ -85,7 +87,7 @@ def test_digests_are_equal_just_if_the_rows_are(
 
 
 @given(st.lists(ROW, min_size=2, max_size=5, unique_by=canonical))
-def test_each_of_different_rows_has_a_hash_of_its_own(rows: list[dict[str, Any]]) -> None:
+def test_different_rows_have_different_hashes(rows: list[dict[str, Any]]) -> None:
     assert len(set(row_hashes(table(rows)).tolist())) == len(rows)
 
 
@@ -102,12 +104,12 @@ def test_each_of_different_rows_has_a_hash_of_its_own(rows: list[dict[str, Any]]
     ],
     ids=str,
 )
-def test_values_that_are_alike_differ(kind: pa.DataType, values: list[Any]) -> None:
+def test_similar_values_have_different_digests(kind: pa.DataType, values: list[Any]) -> None:
     hashes = row_hashes(pa.table({"v": pa.array(values, kind)}))
     assert len(set(hashes.tolist())) == len(values)
 
 
-def test_every_byte_of_a_text_counts() -> None:
+def test_every_byte_of_a_string_counts() -> None:
     whole = ["".join(chr(97 + i % 23) for i in range(n)) for n in (*range(140), 511, 2049)]
     texts = [f"{t[:i]}#{t[i + 1 :]}" for t in whole for i in range(len(t))] + whole
     assert len(set(texts)) == len(texts)
@@ -116,27 +118,27 @@ def test_every_byte_of_a_text_counts() -> None:
     assert hashes.tolist() == [h for t in texts for h in row_hashes(pa.table({"t": [t]})).tolist()]
 
 
-def test_texts_beyond_a_block_are_hashed_like_others() -> None:
+def test_strings_longer_than_a_block_are_hashed_alike() -> None:
     texts = [f"{n:040}" for n in range(20_000)]
     hashes = row_hashes(pa.table({"t": texts}))
     assert hashes[-1] == row_hashes(pa.table({"t": texts[-1:]}))[0]
     assert len(set(hashes.tolist())) == len(texts)
 
 
-def test_a_missing_column_is_one_of_nulls_and_widths_do_not_matter() -> None:
+def test_a_missing_column_equals_nulls_and_widths_do_not_matter() -> None:
     rows = pa.table({"a": pa.array([1, None], pa.int32())})
     wider = pa.table({"b": pa.nulls(2, pa.string()), "a": pa.array([1, None], pa.int64())})
     assert row_hashes(rows).tolist() == row_hashes(wider).tolist()
 
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us", tz="UTC"), pa.time64("us")])
-def test_times_are_numbers(kind: pa.DataType) -> None:
+def test_timestamps_are_hashed_as_numbers(kind: pa.DataType) -> None:
     width = pa.int32() if kind == pa.date32() else pa.int64()
     numbers = pa.array([1, None, 20_000], width)
     times = pa.table({"t": numbers.view(kind)})
     assert row_hashes(times).tolist() == row_hashes(pa.table({"t": numbers})).tolist()
 
 
-def test_a_text_that_is_no_digest_is_refused() -> None:
+def test_a_string_that_is_no_digest_is_refused() -> None:
     with pytest.raises(ValueError, match="'7' is no digest"):
         InputDigest.parse("7")

@@ -30,9 +30,7 @@ def one(values: pa.Array) -> int:
 
 
 @given(KEYED, st.data())
-def test_order_and_parts_do_not_matter_and_other_values_do(
-    rows: list[dict[str, Any]], data: Any
-) -> None:
+def test_sums_ignore_order_and_parts_but_not_values(rows: list[dict[str, Any]], data: Any) -> None:
     order = data.draw(st.permutations(range(len(rows))))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
     whole = table(rows)
@@ -66,7 +64,7 @@ def test_order_and_parts_do_not_matter_and_other_values_do(
     ],
     ids=lambda values: str(values.type),
 )
-def test_values_that_are_alike_differ(values: pa.Array) -> None:
+def test_similar_values_have_different_digests(values: pa.Array) -> None:
     sums = [one(values.slice(n, 1)) for n in range(len(values))]
     assert len(set(sums)) == len(sums)
     if values[0].is_valid:
@@ -75,7 +73,7 @@ def test_values_that_are_alike_differ(values: pa.Array) -> None:
     assert sums[0] == missing
 
 
-def test_every_byte_of_a_text_counts() -> None:
+def test_every_byte_of_a_string_counts() -> None:
     whole = "".join(chr(97 + n % 23) for n in range(300))
     texts = [whole[:length] for length in (*range(1, 40), 255, 256, 257, 264, 300)]
     changed = [f"{t[:n]}#{t[n + 1 :]}" for t in texts for n in range(len(t))]

@@ -34,7 +34,7 @@ def writer(path: Path, limits: Limits | None = None, /, **options: str) -> Coord
     return limited(path, {**OPTIONS, **options}, limits)
 
 
-def test_rows_are_appended_and_have_keys_of_their_own(tmp_path: Path) -> None:
+def test_appended_rows_have_unique_keys(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), OPTIONS)
     table.insert(events(10))
     table.insert(events(10))
@@ -44,7 +44,7 @@ def test_rows_are_appended_and_have_keys_of_their_own(tmp_path: Path) -> None:
     assert_same_rows(read_with_hudi_rs(tmp_path), rows)
 
 
-def test_tasks_write_file_groups_of_their_own_and_a_retry_the_same(tmp_path: Path) -> None:
+def test_a_retry_writes_the_file_groups_of_the_first_attempt(tmp_path: Path) -> None:
     batch = writer(tmp_path).begin(events(1).schema)
 
     def write(task: TaskId) -> TaskCommitMessage:
@@ -78,7 +78,7 @@ def test_an_error_in_the_encoder_reaches_the_task(tmp_path: Path) -> None:
         write_task(batch, TaskId(), None, events(1).to_batches())
 
 
-def test_nothing_stays_of_the_open_files_of_a_task_that_fails(tmp_path: Path) -> None:
+def test_a_failed_task_leaves_no_open_files(tmp_path: Path) -> None:
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield from events(60).to_batches(10)
@@ -110,7 +110,7 @@ def test_chunks_of_one_task_share_a_file_in_each_partition(tmp_path: Path) -> No
     assert sorted(HoodieTable(str(tmp_path)).read()["n"].to_pylist()) == list(range(60))
 
 
-def test_row_groups_of_all_open_files_together_keep_to_the_cap_of_a_task(tmp_path: Path) -> None:
+def test_row_groups_of_all_open_files_stay_within_the_cap_of_a_task(tmp_path: Path) -> None:
     cap = 100_000
     coordinator = writer(tmp_path, **{"write.task.max.size": f"{cap}b"})
     rows = events(20_000).set_column(1, "day", pa.array([f"d{n % 20}" for n in range(20_000)]))

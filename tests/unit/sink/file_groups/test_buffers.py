@@ -27,7 +27,7 @@ class Blocked:
         assert self.let_on.wait(10)
 
 
-def test_flushes_that_are_done_no_longer_count_and_others_are_not_waited_for() -> None:
+def test_finished_flushes_no_longer_count_and_others_are_not_awaited() -> None:
     flusher, blocked = Flusher(SystemClock(), WriteMetrics()), Blocked()
     flusher.submit(lambda: None, 10)
     flusher.submit(blocked, 7)

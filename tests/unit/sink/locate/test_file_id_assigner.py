@@ -70,7 +70,7 @@ def write(batch: Batch, rows: pa.Table) -> list[TaskCommitMessage]:
     ]
 
 
-def test_each_file_group_comes_to_one_task_and_all_tasks_work(tmp_path: Path) -> None:
+def test_each_file_group_has_one_task_and_all_tasks_work(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=10, groups=2, keys=5)
     rows = assign(tmp_path, stored, TASKS)
     assert rows.drop_columns(list(HIDDEN_COLUMNS)).equals(stored)
@@ -90,7 +90,7 @@ def test_64_file_groups_of_one_partition_are_even_on_8_tasks(tmp_path: Path) -> 
     assert np.bincount(rows.column(TASK_COLUMN).to_numpy()).tolist() == [8] * TASKS
 
 
-def test_rows_of_a_new_key_come_to_one_task(tmp_path: Path) -> None:
+def test_rows_of_a_new_key_go_to_one_task(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=1, groups=2, keys=3)
     new = trips(*((f"new{i % 40}", "c0", 1, 0.0) for i in range(400)))
     assigner = FileIdAssigner(writer(tmp_path).preview(stored.schema), TASKS)
@@ -191,7 +191,7 @@ def test_the_hidden_columns_are_not_stored(tmp_path: Path) -> None:
     assert not set(HIDDEN_COLUMNS) & set(HoodieTable(str(tmp_path)).read().column_names)
 
 
-def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> None:
+def test_the_view_of_the_faster_task_is_used(tmp_path: Path) -> None:
     table_of(tmp_path, partitions=1, groups=1, keys=1)
     storage, number = writer(tmp_path).storage, BatchId("q", 3)
     first: list[Timeline] = []
@@ -205,7 +205,7 @@ def test_a_view_that_another_task_pins_meanwhile_is_the_one(tmp_path: Path) -> N
     assert len(first[0].commits) == 1
 
 
-def test_rows_of_which_some_were_moved_after_the_shuffle_are_refused(tmp_path: Path) -> None:
+def test_rows_moved_after_the_shuffle_are_refused(tmp_path: Path) -> None:
     """A task that has its keys to itself writes one that another left to the commit."""
     table_of(tmp_path, partitions=1, groups=2, keys=3)
     rows = trips(*((f"new{i}", "c0", 1, 0.0) for i in range(20)))
@@ -223,7 +223,7 @@ def test_rows_of_which_some_were_moved_after_the_shuffle_are_refused(tmp_path: P
     assert found(HoodieTable(str(tmp_path))) == before
 
 
-def test_a_plan_is_made_by_the_timeline_that_is_pinned_or_given(tmp_path: Path) -> None:
+def test_a_plan_uses_the_pinned_or_given_timeline(tmp_path: Path) -> None:
     stored = table_of(tmp_path, partitions=1, groups=1, keys=1)
     coordinator = writer(tmp_path)
     pin = partial(pin_timeline, coordinator.storage, BatchId("q", 0))

@@ -91,7 +91,7 @@ def stream(request: pytest.FixtureRequest, tmp_path: Path) -> Stream:
     return Stream(tmp_path, TABLES[request.param])
 
 
-def test_the_same_rows_change_nothing_and_others_are_refused(stream: Stream) -> None:
+def test_a_replay_of_the_same_rows_changes_nothing_and_of_others_is_refused(stream: Stream) -> None:
     stream.write(0, ROWS)
     stream.passes_over(0, ROWS)
     text = stream.refuses(0, OTHER)
@@ -109,7 +109,7 @@ def test_the_same_rows_change_nothing_and_others_are_refused(stream: Stream) -> 
     assert len(stream.table.timeline.commits) == 2
 
 
-def test_order_tasks_and_batch_sizes_do_not_matter(stream: Stream) -> None:
+def test_a_replay_may_differ_in_order_tasks_and_batch_sizes(stream: Stream) -> None:
     stream.options["write.task.max.size"] = "0.0005"  # several chunks in a task
     stream.write(0, ROWS, size=1)
     stream.options.pop("write.task.max.size")
@@ -127,7 +127,7 @@ def test_in_a_table_without_keys_every_column_counts(tmp_path: Path) -> None:
     stream.refuses(0, trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.5)))
 
 
-def test_a_batch_comes_again_without_columns_that_others_added(stream: Stream) -> None:
+def test_a_replay_may_lack_columns_that_others_added(stream: Stream) -> None:
     stream.write(0, ROWS)
     stream.write(0, OTHER.append_column("tip", pa.array([0.5, None, 1.0])), query="other")
     stream.passes_over(0, ROWS)
@@ -146,7 +146,7 @@ def test_with_keys_the_values_count_too(stream: Stream, fares: tuple[float | Non
     stream.passes_over(0, ROWS)
 
 
-def test_values_that_have_changed_places_are_other_rows(tmp_path: Path) -> None:
+def test_swapped_values_are_other_rows(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     first, swapped = (
         (("a", "x", 1, 1.0), ("b", "x", 2, 2.0)),
@@ -156,14 +156,14 @@ def test_values_that_have_changed_places_are_other_rows(tmp_path: Path) -> None:
     stream.refuses(0, trips(*swapped))
 
 
-def test_a_batch_without_rows_is_remembered_as_one(tmp_path: Path) -> None:
+def test_a_batch_without_rows_is_recorded(tmp_path: Path) -> None:
     stream = Stream(tmp_path, {"hoodie.allow.empty.commit": "true"})
     stream.write(0, ROWS.slice(0, 0))
     stream.passes_over(0, ROWS.slice(0, 0))
     assert "with 0 rows" in stream.refuses(0, ROWS)
 
 
-def test_a_batch_that_was_no_commit_had_no_rows(tmp_path: Path) -> None:
+def test_a_batch_without_a_commit_had_no_rows(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     stream.write(0, ROWS)
     stream.write(1, ROWS.slice(0, 0))
@@ -172,7 +172,7 @@ def test_a_batch_that_was_no_commit_had_no_rows(tmp_path: Path) -> None:
     assert "with 0 rows" in stream.refuses(1, ROWS)
 
 
-def test_an_old_checkpoint_is_found_out_ten_batches_back(tmp_path: Path) -> None:
+def test_an_old_checkpoint_is_detected_ten_batches_back(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     for number in range(12):
         stream.write(number, rows(number))
@@ -185,7 +185,7 @@ def test_an_old_checkpoint_is_found_out_ten_batches_back(tmp_path: Path) -> None
         stream.refuses(number, rows(99))
 
 
-def test_batches_of_one_instant_are_told_apart(tmp_path: Path) -> None:
+def test_batches_of_one_instant_are_distinguished(tmp_path: Path) -> None:
     stream = Stream(tmp_path, {"hoodie.streaming.batches.per.commit": "3"})
     for number in range(3):
         stream.write(number, rows(number))
@@ -213,7 +213,7 @@ def test_a_batch_that_another_run_committed_meanwhile_is_compared_too(tmp_path: 
     assert found(stream.table) == expected
 
 
-def test_a_new_checkpoint_is_a_new_query_and_two_have_their_own(stream: Stream) -> None:
+def test_each_checkpoint_is_a_query_of_its_own(stream: Stream) -> None:
     stream.write(0, ROWS, query="one")
     stream.write(0, OTHER, query="two")
     stream.write(1, OTHER, query="one")
@@ -263,7 +263,7 @@ def test_one_commit_of_ours_on_the_timeline_is_enough(tmp_path: Path) -> None:
     stream.refuses(2, rows(99))
 
 
-def test_without_any_commit_of_ours_all_is_known_still(tmp_path: Path) -> None:
+def test_without_our_commits_on_the_timeline_batches_are_still_known(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     stream.write(0, rows(5), query="old")
     stream.write(0, rows(0))

@@ -49,7 +49,7 @@ def test_meta_columns_are_columns_where_the_files_have_them() -> None:
     assert list(types(columns)) == ["a"]
 
 
-def test_a_timestamp_without_a_zone_asks_for_a_reader_that_knows_it() -> None:
+def test_a_timestamp_without_a_zone_requires_a_reader_feature() -> None:
     naive = pa.schema({"t": pa.timestamp("ms")})
     asked = protocol(schema_string(naive, meta=False))
     assert asked["minReaderVersion"] == 3
@@ -59,6 +59,6 @@ def test_a_timestamp_without_a_zone_asks_for_a_reader_that_knows_it() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.time64("us"), pa.time32("ms")])
-def test_what_delta_lacks_is_refused_by_its_path(kind: pa.DataType) -> None:
+def test_a_type_without_a_delta_type_is_refused_with_its_path(kind: pa.DataType) -> None:
     with pytest.raises(SchemaError, match=r"'s\.t\.element' is time"):
         check_columns(pa.schema({"s": pa.struct({"t": pa.list_(kind)})}))

@@ -35,7 +35,7 @@ def test_the_least_and_greatest_of_all_row_groups() -> None:
     }
 
 
-def test_what_is_not_known_or_not_said_in_delta_s_way_is_left_out() -> None:
+def test_unknown_or_unsupported_statistics_are_left_out() -> None:
     """A long text is not cut: what is cut at its end is not the greatest."""
     short = pa.array(["a", "b"])
     for column in (pa.array(["x" * 200, "a"]), pa.array([1.5, 2.5]), pa.nulls(2, pa.string())):
