@@ -17,7 +17,7 @@ import pyarrow as pa
 from results import emit
 
 import hoodie_ds
-from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 
 _PACKAGE = str(Path(hoodie_ds.__file__).parent)
 _OPTIONS = {
@@ -32,9 +32,14 @@ _OPTIONS = {
 
 def trip(calls: int = 3) -> tuple[set[str], Counter[tuple[str, str]]]:
     """Return the files that the last upsert enters, and its calls from file to file."""
-    table = hoodie_ds.HoodieTable("memory://trips", _OPTIONS, storage=MemoryStorage())
+    clock = SimClock()
+    storage = MemoryStorage(clock=clock)
+    table = hoodie_ds.HoodieTable(
+        "memory://trips", _OPTIONS, storage=storage, clock=clock, ids=SimIds()
+    )
     for ts in range(calls - 1):
         table.upsert(_rows(ts))
+        clock.advance(1000)
     entered: set[str] = set()
     moves: Counter[tuple[str, str]] = Counter()
 

@@ -7,6 +7,7 @@ the table stores; conversion to and from Avro is in ``formats``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -76,6 +77,7 @@ def check_exact(table: pa.Schema, batch: pa.Schema, fields: Iterable[str], what:
             )
 
 
+@lru_cache(maxsize=256)
 def _type_of(schema: pa.Schema, path: str) -> pa.DataType | None:
     try:
         return resolve(schema.empty_table(), path).type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 from hoodie_ds.handles.context import WriteStatus
@@ -56,13 +56,13 @@ class WriteMetrics:
     num_failed_services: int = 0  # tasks whose part of a table service failed
     service_ms: int = 0
 
-    @staticmethod
-    def total(parts: Iterable[WriteMetrics]) -> WriteMetrics:
+    @classmethod
+    def total(cls, parts: Iterable[WriteMetrics]) -> WriteMetrics:
         """Add tasks up; of the largest buffers, take the largest."""
         total = WriteMetrics()
         for part in parts:
             largest = max(total.max_buffered_bytes, part.max_buffered_bytes)
-            sums = {name: value + getattr(part, name) for name, value in asdict(total).items()}
+            sums = {name: getattr(total, name) + getattr(part, name) for name in cls.__slots__}
             total = WriteMetrics(**{**sums, "max_buffered_bytes": largest})
         return total
 
@@ -73,7 +73,7 @@ class WriteMetrics:
 
     def to_json(self) -> str:
         """Return the metrics as a commit carries them."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,20 +129,29 @@ class Timeline:
     @cached_property
     def commits(self) -> tuple[Instant, ...]:
         """Completed instants that brought data files, by time; all, as in `completed`."""
-        return (*self.settled.writes(), *self._recent_commits)
+        return tuple(self._commits_forwards())
 
     @cached_property
     def _recent_commits(self) -> tuple[Instant, ...]:
         return tuple(i for i in self.recent if i.action in WRITE_ACTIONS)
 
+    def _commits_forwards(self) -> Iterator[Instant]:
+        old = self.settled.writes() if self._has_settled else ()
+        return chain(old, self._recent_commits)
+
     def commits_backwards(self) -> Iterator[Instant]:
         """Yield `commits`, the newest first."""
-        return chain(reversed(self._recent_commits), self.settled.writes_backwards())
+        newest = reversed(self._recent_commits)
+        return chain(newest, self.settled.writes_backwards()) if self._has_settled else newest
+
+    @property
+    def _has_settled(self) -> bool:
+        return self.settled.times.size > 0
 
     @cached_property
     def first_commit(self) -> Instant | None:
         """The oldest of `commits`; None if there is none."""
-        return next(chain(self.settled.writes(), self._recent_commits), None)
+        return next(self._commits_forwards(), None)
 
     def time_before(self, time: str) -> str | None:
         """Time of the newest of `commits` before a time; None if there is none."""
@@ -185,7 +194,8 @@ class Timeline:
 
     def _completed_of(self, action: Action) -> tuple[Instant, ...]:
         recent = (i for i in self.recent if i.action is action)
-        return (*self.settled.of_action(action), *recent)
+        old = self.settled.of_action(action) if self._has_settled else ()
+        return (*old, *recent)
 
     @property
     def joined(self) -> Instant | None:
@@ -238,7 +248,8 @@ class Timeline:
 
     def commit_at(self, time: str) -> Instant | None:
         """Return the completed write instant with this time, if it is on the active timeline."""
-        return self._commit_times.get(time) or self.settled.write_at(time)
+        found = self._commit_times.get(time)
+        return self.settled.write_at(time) if found is None and self._has_settled else found
 
     def is_pending(self, time: str) -> bool:
         """Whether the instant with this time was requested and has not completed."""
@@ -278,8 +289,7 @@ class Timeline:
         if self.begins:
             return self.begins
         kept = {savepoint.time for savepoint in self.savepoints}
-        commits = chain(self.settled.writes(), self._recent_commits)
-        first = next((i for i in commits if i.time not in kept), None)
+        first = next((i for i in self._commits_forwards() if i.time not in kept), None)
         first = first or next(self.commits_backwards(), None)
         return "" if first is None else padded(first.time)
 

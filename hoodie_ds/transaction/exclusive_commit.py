@@ -7,7 +7,7 @@ dead may be in the middle of a commit while the new one begins. Several writers 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -77,11 +77,16 @@ class Exclusion:
         return self._append(outcome, instant, carried) is not None
 
     def complete(
-        self, instant: Instant, manifest: bytes, carried: Mapping[str, str] | None = None
+        self,
+        instant: Instant,
+        manifest: bytes,
+        carried: Mapping[str, str] | None = None,
+        named: Collection[str] | None = None,
     ) -> Instant | None:
         """Decide to complete the action's instant, and complete it.
 
-        Returns None if others decided something since `apply_pending`. Raises as `finish`.
+        `named` has the files that the manifest names, where they are known. Returns None if others
+        decided something since `apply_pending`. Raises as `finish`.
         """
         assert self._timeline is not None, "nothing is decided before `apply_pending`"
         if carried is not None:
@@ -89,7 +94,7 @@ class Exclusion:
         decision = self._append(Outcome.COMPLETE, instant, carried)
         if decision is None:
             return None
-        finish(self.pending.table, decision, manifest)
+        finish(self.pending.table, decision, manifest, named)
         return decision.completed
 
     def _append(
@@ -152,19 +157,21 @@ def check_not_undone(pending: PendingAction, timeline: Timeline, instant: Instan
         raise pending.undone(instant.time)
 
 
-def delete_own_lost(pending: PendingAction, time: str, manifest: bytes) -> None:
-    """Delete the files of this attempt's lost tasks before the instant is completed.
+def delete_own_lost(pending: PendingAction, time: str, named: Collection[str]) -> None:
+    """Delete files of this attempt's lost tasks, not `named`, before the instant is completed.
 
     Readers that list folders would see them. Files of other attempts stay until the instant is
     completed: another driver of the same query may be about to complete it with them.
     """
     listed = [s.path for s in pending.storage.list(marker_folder(time), recursive=True)]
-    for path, marker in sorted(_lost_files(time, manifest, listed).items()):
+    for path, marker in sorted(_lost_files(time, named, listed).items()):
         if marked_by(pending.storage, marker) == pending.attempt:
             pending.storage.delete(path)
 
 
-def finish(table: Table, decision: Decision, manifest: bytes) -> None:
+def finish(
+    table: Table, decision: Decision, manifest: bytes, named: Collection[str] | None = None
+) -> None:
     """Apply a decision to complete an instant, and clean up.
 
     Raises `CommitOutcomeUnknownError` if the completed file could not be put, which the next batch
@@ -189,7 +196,9 @@ def finish(table: Table, decision: Decision, manifest: bytes) -> None:
         if not left and _is_gone(storage, decision.instant):
             storage.delete(instant_path(instant))
             return
-        lost = _lost_files(instant.time, manifest, left)
+        if named is None:
+            named = CommitMetadata.from_bytes(manifest, manifest_path(instant.time)).file_paths
+        lost = _lost_files(instant.time, named, left)
         delete_leftovers(storage, instant.time, lost, is_complete=True)
         delete_temporary(storage, instant.time)
     except StorageError as error:
@@ -219,8 +228,7 @@ def _is_gone(storage: Storage, pending: Instant) -> bool:
     return False
 
 
-def _lost_files(time: str, manifest: bytes, listed: Iterable[str]) -> dict[str, str]:
+def _lost_files(time: str, named: Collection[str], listed: Iterable[str]) -> dict[str, str]:
     """Files that an instant's markers announce and its manifest lacks, each with its marker."""
-    named = CommitMetadata.from_bytes(manifest, manifest_path(time)).file_paths
     found = announced(time, listed)
     return {path: marker for path, marker in found.items() if path not in named}

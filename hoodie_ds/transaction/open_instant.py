@@ -41,20 +41,21 @@ def open_instant(pending: PendingAction) -> str:
     while True:
         if pending.is_shared:
             beat(pending.storage, time)  # first, or others may roll the instant back as a dead one
-        if owner_of(pending.storage, pending.inflight(time)) == pending.owner:
+        inflight = pending.inflight(time)
+        if owner_of(pending.table.storage, inflight) == pending.owner:
             return time  # another task was first
         later = _not_past(pending, time)
         if later != time:
             time = later
-        elif _take(pending, time):
+        elif _take(pending, inflight):
             return time
         else:
             time = _next(pending, time)
 
 
-def _take(pending: PendingAction, time: str) -> bool:
-    """Put the instant at a time, unless the time is another action's."""
-    storage, inflight = pending.storage, pending.inflight(time)
+def _take(pending: PendingAction, inflight: Instant) -> bool:
+    """Put the instant of an action, unless its time is another action's."""
+    storage, time = pending.storage, inflight.time
     requested = inflight.at(State.REQUESTED)
     # A claim is deleted once its instant is on the timeline, so check the timeline after it.
     if not claim(storage, time, pending.owner) or _is_anothers(pending, requested):

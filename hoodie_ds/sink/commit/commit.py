@@ -80,7 +80,7 @@ def complete(
     errors see `Coordinator.commit`.
     """
     batch, time = _agreed(messages)
-    pending, storage = batch.pending, batch.table.storage
+    pending, storage = batch.pending, batch.plan.table.storage
     instant = pending.inflight(time)
     timeline = load_timeline(storage, instant.layout)
     # Tasks took time to write. After the timeline is loaded, as an upgrade moves it away.
@@ -108,7 +108,7 @@ def _all_files(
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
     if staged and not all(message.owns_keys for message in messages):
-        _warn_unshuffled(batch.table.storage.root)
+        _warn_unshuffled(batch.plan.table.storage.root)
     return statuses + merge_all_staged(batch, time, staged, statuses, ids.unique())
 
 
@@ -122,13 +122,13 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
         return None
     with suppress(NotFoundError):
         path = manifest_path(time, _number(batch))
-        manifest = batch.table.storage.read(path)
+        manifest = batch.plan.table.storage.read(path)
         extra = CommitMetadata.from_bytes(manifest, path).extra
         if ReplayGuard.parse(extra, path).holds(message.batch_id):
             return manifest
-        again = batch.options.concurrency.remedy
+        again = batch.plan.options.concurrency.remedy
         raise WriteConflictError(
-            f"{batch.table.storage.root}: another query continued instant {time} while this "
+            f"{batch.plan.table.storage.root}: another query continued instant {time} while this "
             f"batch was written, so the batch is not committed; run it again: {again}"
         )
     return None
@@ -169,11 +169,11 @@ def _try_to_commit(
     batch_id = messages[0].batch_id
     if batch_id is not None and not pending.is_shared:
         check_held_by_no_other(pending.storage, batch_id, instant.time, timeline)
-    if tried is None or batch.options.batches_per_commit == 1:
+    if tried is None or batch.plan.options.batches_per_commit == 1:
         try:
             record = _checked_record(messages, instant, statuses, timeline, exclusion.number)
         except ClusteringConflictError as conflict:
-            if not batch.options.clustering.gives_way:
+            if not batch.plan.options.clustering.gives_way:
                 raise
             _cancel_clustering(batch, conflict, timeline, exclusion)
             return None
@@ -183,15 +183,15 @@ def _try_to_commit(
         check_based(batch.plan, timeline)
         body = tried  # with earlier batches in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
-    waits = _number(batch) < batch.options.batches_per_commit and batch_id is not None
+    waits = _number(batch) < batch.plan.options.batches_per_commit and batch_id is not None
     if not waits:
-        delete_own_lost(pending, instant.time, body)
+        delete_own_lost(pending, instant.time, record.file_paths)
     if pending.is_shared:  # the manifest makes their keys visible here
         with_manifest = replace(instant, num_batches=1)
         check_new_keys(batch.plan, with_manifest, timeline)
     if waits:
         return instant if exclusion.append(Outcome.KEEP_OPEN, instant) else None
-    completed = exclusion.complete(instant, body, record.entries_of_all)
+    completed = exclusion.complete(instant, body, record.entries_of_all, record.file_paths)
     if completed is not None:
         store_summaries(pending.storage, timeline.with_joined(completed))
     return completed
@@ -203,7 +203,7 @@ def _cancel_clustering(
     """Roll back, by a decision, a clustering that was planned for what a batch changes."""
     _log.warning("%s; the clustering is rolled back", conflict)
     for clustering in timeline.at(conflict.instant_time):
-        resolve_instant(batch.table, clustering, exclusion.clock)
+        resolve_instant(batch.plan.table, clustering, exclusion.clock)
 
 
 def _checked_record(
@@ -215,7 +215,7 @@ def _checked_record(
 ) -> CommitMetadata:
     """Check for conflicts, and return the content of the commit."""
     batch = messages[0].batch
-    storage = batch.table.storage
+    storage = batch.plan.table.storage
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
     written = {status.group for status in statuses}
@@ -224,10 +224,10 @@ def _checked_record(
     check_not_cleaned(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, statuses, replaced)
     columns = merged_schema(batch.plan, instant.time, timeline)
-    schema = avro_schema(batch.table, timeline, columns)
-    before = batch.timeline.joined
+    schema = avro_schema(batch.plan.table, timeline, columns)
+    before = batch.plan.timeline.joined
     timeline = timeline.with_joined(before)
-    added = added_with(batch.table, timeline, columns)
+    added = added_with(batch.plan.table, timeline, columns)
     guard, of_all = ReplayGuard.load(storage, timeline), None
     if next((i.time for i in timeline.commits_backwards()), "") > instant.time:
         guard, of_all = ReplayGuard.load_until(storage, timeline, instant.time), guard
@@ -242,7 +242,7 @@ def _checked_record(
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     if (
-        batch.options.batches_per_commit == 1
+        batch.plan.options.batches_per_commit == 1
     ):  # else any process that finds the manifest completes it
         record = record.with_extra({DECISION_KEY: str(checked_after)})
     return record
@@ -261,7 +261,7 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
         completed is None or completed.action is message.batch.plan.action
     ):
         return completed is not None
-    storage = message.batch.table.storage
+    storage = message.batch.plan.table.storage
     if message.batch_id is not None:
         guard = ReplayGuard.load(storage, timeline)
         guard = recall(storage, timeline, guard, message.batch_id)
@@ -271,7 +271,7 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
         # The guard of the batch also knows earlier batches in the same instant.
         check_none_missed(message.batch, message.batch_id, guard.merged(message.batch.guard))
     if completed is not None:
-        again = message.batch.options.concurrency.remedy
+        again = message.batch.plan.options.concurrency.remedy
         raise TimelineError(
             f"{storage.root}: another writer completed instant {completed.time} before this batch "
             f"of it was written, so the batch is not committed; run it again: {again}"
@@ -282,14 +282,14 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
 def is_complete(message: TaskCommitMessage) -> bool:
     """Whether the instant of a message is completed."""
     assert message.instant_time is not None
-    timeline = message.batch.table.load_timeline()
+    timeline = message.batch.plan.table.load_timeline()
     return timeline.commit_at(message.instant_time) is not None
 
 
 def give_up(message: TaskCommitMessage) -> None:
     """Mark the instant of a message as aborted, so that others roll it back at once."""
     assert message.instant_time is not None
-    pending, storage = message.batch.pending, message.batch.table.storage
+    pending, storage = message.batch.pending, message.batch.plan.table.storage
     try:
         # No other step checks it for a batch that is not committed.
         check_table_unchanged(pending, pending.inflight(message.instant_time))
@@ -344,7 +344,7 @@ def _warn_unshuffled(root: str) -> None:
 
 def _put_manifest(message: TaskCommitMessage, path: str, body: bytes) -> None:
     """Put a manifest, also over one of an earlier try of the same commit."""
-    storage = message.batch.table.storage
+    storage = message.batch.plan.table.storage
     try:
         storage.put_if_absent(path, body)
     except AlreadyExistsError:

@@ -294,7 +294,8 @@ class CommitMetadata:
     def from_bytes(cls, data: bytes, path: str) -> CommitMetadata:
         """Read a body, JSON or Avro. Raises `CorruptFileError` if it is damaged."""
         try:
-            body = read_record(data, path) if is_container(data) else json.loads(data)
+            is_avro = is_container(data)
+            body = read_record(data, path) if is_avro else json.loads(data)
             stats = tuple(
                 WriteStat.from_json(stat)
                 for listed in (body.get("partitionToWriteStats") or {}).values()
@@ -322,7 +323,7 @@ class CommitMetadata:
                 "from a copy"
             ) from error
         digests = (written or "").split()
-        if len(digests) == 1 and is_container(data):
+        if len(digests) == 1 and is_avro:
             return commit  # Hudi rewrote it, from a JSON that had no digest for this
         found = _digest(commit._body())
         if found not in digests and (written is not None or _OURS in data):
