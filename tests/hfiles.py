@@ -10,12 +10,12 @@ import io
 import itertools
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hoodie_ds.formats.hfile import container
 from hoodie_ds.formats.hfile.container import Block, Codec
-from hoodie_ds.formats.hfile.protobuf import delimited, field
+from hoodie_ds.formats.hfile.protobuf import delimited, field, read_delimited, read_fields
 from hoodie_ds.formats.hfile.writer import encode_block, write_hfile
 from hoodie_ds.formats.log.log_block import BlockType, read_blocks
 
@@ -66,10 +66,46 @@ def leveled_hfile(entries: Entries, fanout: int, codec: Codec = Codec.GZIP) -> b
         levels += 1
     loaded = put(container.ROOT_INDEX, root_index(level)).offset
     put(container.ROOT_INDEX, b"")
-    info = put(container.FILE_INFO, b"PBUF" + delimited(_pair("MAX_MEMSTORE_TS_KEY", bytes(8))))
+    said = {
+        "hfile.AVG_KEY_LEN": bytes(4),
+        "hfile.AVG_VALUE_LEN": bytes(4),
+        "hfile.LASTKEY": _key(entries[-1][0]),
+        "KEY_VALUE_VERSION": b"\0\0\0\1",
+        "MAX_MEMSTORE_TS_KEY": bytes(8),
+    }
+    pairs = b"".join(itertools.starmap(_pair, said.items()))
+    info = put(container.FILE_INFO, b"PBUF" + delimited(pairs))
     numbers = {1: info.offset, 2: loaded, 5: len(level), 6: 0, 7: len(entries), 8: levels}
     numbers |= {9: first, 10: last, 12: int(codec)}
     return bytes(out) + trailer(numbers)
+
+
+def with_other_contents(data: bytes, others: Callable[[list[bytes]], list[bytes]]) -> bytes:
+    """A file of which other contents of blocks were made; its indexes name where they are."""
+    old = container.read_trailer(data[-container.TRAILER_BYTES :])
+    codec = Codec(old.codec)
+    kinds, contents, places = [], [], []
+    at = 0
+    while at < len(data) - container.TRAILER_BYTES:
+        kinds.append(data[at : at + 8])
+        content, size = container.read_block(memoryview(data)[at:], kinds[-1], codec)
+        contents.append(content)
+        places.append((at, size))
+        at += size
+    out = bytearray()
+    moved: list[tuple[bytes, bytes]] = []
+    moved_to = {}
+    for kind, content, place in zip(kinds, others(contents), places, strict=True):
+        if b"IDX" in kind:
+            for before, after in moved:
+                content = content.replace(before, after)
+        block = encode_block(kind, content, codec)
+        moved.append((container.PLACE.pack(*place), container.PLACE.pack(len(out), len(block))))
+        moved_to[place[0]] = len(out)
+        out += block
+    message, _ = read_delimited(data[-container.TRAILER_BYTES :], 8)
+    fields = dict(read_fields(message)) | {2: moved_to[old.loaded_offset]}
+    return bytes(out) + trailer(fields)
 
 
 def trailer(fields: Mapping[int, int] | Mapping[int, int | bytes]) -> bytes:

@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.formats.avro.container import read_record
+from hoodie_ds.formats.hfile.container import TRAILER_BYTES, Codec
+from hoodie_ds.formats.hfile.protobuf import read_delimited, read_fields
+from hoodie_ds.formats.hfile.reader import HFile
 from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import (
@@ -38,6 +41,7 @@ from hoodie_ds.timeline.bodies.rollback_metadata import (
     rolled_back_time,
 )
 from hoodie_ds.timeline.instant import Action, Instant, State
+from tests.hfiles import golden_hfiles, hfile, leveled_hfile, trailer, with_other_contents
 from tests.hostile import seeds as s
 from tests.hostile.format import FILE, must_name, read_table, write_on
 from tests.hostile.mutations import (
@@ -281,3 +285,48 @@ def read_bloom(_: Seed, data: bytes) -> None:
         found = BloomFilter.from_footers(footers, FILE)
         if found is not None:
             found.may_contain(pa.array([f"k{i}" for i in range(2000)]))
+
+
+# HFiles.
+
+
+@lru_cache
+def hfiles() -> list[Seed]:
+    entries = [(b"k%03d" % i, b"v" * (i % 5)) for i in range(60)]
+    made = [hfile(entries, Codec.NONE, 200)]
+    made += [leveled_hfile(entries, fanout, codec) for fanout in (3, 10) for codec in Codec]
+    golden = [data for _, data in golden_hfiles("v9_mor_metadata")]
+    return [Seed(data, FILE) for data in (*made, *golden[:6])]
+
+
+def forged_hfile(rng: Random, data: bytes) -> bytes:
+    """Other contents of blocks, in blocks and under an index as whole as before."""
+
+    def others(contents: list[bytes]) -> list[bytes]:
+        at = rng.randrange(len(contents))
+        contents[at] = damaged(rng, contents[at])
+        return contents
+
+    return with_other_contents(data, others)
+
+
+def forged_trailer(rng: Random, data: bytes) -> bytes:
+    """A number of the trailer is another one."""
+    tail = data[-TRAILER_BYTES:]
+    message, _ = read_delimited(tail, 8)
+    fields = dict(read_fields(message))
+    fields[rng.choice((2, 2, 5, 6, 7, 8, 12, 13))] = rng.choice(NUMBERS[:-1]) % 2**64
+    return data[:-TRAILER_BYTES] + trailer(fields)
+
+
+def read_hfile(_: Seed, data: bytes) -> None:
+    keys = [b"", b"k003", b"k0041", b"k059", b"city=ams", b"zz"]
+    for read in (HFile.scan, lambda f: f.get_many(keys), lambda f: f.scan_prefixes(keys[1:])):
+        try:
+            for _key, _value in read(HFile(io.BytesIO(data), FILE)):
+                pass
+        except HoodieError as error:
+            must_name(error, FILE)
+    file = HFile(io.BytesIO(data), FILE)
+    file.meta_block("bloomFilter")
+    list(file.scan())

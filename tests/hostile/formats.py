@@ -49,6 +49,11 @@ FORMATS = {
     "bloom filter": Format(
         data.blooms, either(data.forged_bloom, data.forged_bloom), data.read_bloom
     ),
+    "HFile": Format(
+        data.hfiles,
+        either(data.forged_hfile, data.forged_hfile, data.forged_trailer),
+        data.read_hfile,
+    ),
     "marker": Format(table.pending_instant, table.forged_marker, table.marker, is_refused=False),
     "manifest": Format(
         lambda: table.temp_seeds("/manifest_"),

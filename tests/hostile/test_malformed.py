@@ -19,7 +19,14 @@ from tests.hostile.seeds import Seed
 from tests.tally import tally
 
 QUICK = 25
-SMALL = ("Avro container", "data block", "bloom filter", "hashing config", "pinned timeline")
+SMALL = (
+    "Avro container",
+    "data block",
+    "bloom filter",
+    "HFile",
+    "hashing config",
+    "pinned timeline",
+)
 """Formats whose inputs take a millisecond, as no table is read or written."""
 NIGHTLY = 15_000
 

@@ -267,6 +267,19 @@ class JvmHudi:
         arguments = {"expressions": expressions, "default": default, "paths": list(paths)}
         return list(self._call("num_buckets", **arguments)["counts"])
 
+    def read_hfile(
+        self, path: Path, keys: Sequence[str]
+    ) -> tuple[list[tuple[bytes, bytes]], list[bool]]:
+        """Entries that Hudi's reader finds in an HFile, and whether it finds keys, which ascend."""
+        reply = self._call("read_hfile", path=str(path), keys=list(keys))
+        entries = [(bytes.fromhex(key), bytes.fromhex(value)) for key, value in reply["entries"]]
+        return entries, list(reply["found"])
+
+    def write_hfile(self, path: Path, entries: Sequence[tuple[bytes, bytes]], **more: Any) -> None:
+        """Write an HFile as Hudi does; the other arguments are those of the worker."""
+        texts = [(key.decode(), value.hex()) for key, value in entries]
+        self._call("write_hfile", path=str(path), entries=texts, **more)
+
     def kill(self) -> None:
         """End the JVM at once, as a machine does that fails; it answers no call any more."""
         pid = self._process.pid

@@ -145,6 +145,50 @@ def roll_back(spark: SparkSession, request: Request) -> Request:
             spark.conf.unset(key)
 
 
+def read_hfile(spark: SparkSession, request: Request) -> Request:
+    """Entries of the HFile at ``path``, in hexadecimal, and where its reader finds ``keys``."""
+    jvm: Any = spark._jvm
+    package = jvm.org.apache.hudi.io.hfile
+    with open(request["path"], "rb") as file:
+        data = file.read()
+    stream = jvm.org.apache.hudi.io.ByteBufferBackedInputStream(data)
+    source = jvm.org.apache.hudi.io.ByteArraySeekableDataInputStream(stream)
+    reader = package.HFileReaderImpl(source, len(data))
+    reader.initializeMetadata()
+    entries = []
+    there = reader.seekTo()
+    while there:
+        entry = reader.getKeyValue().get()
+        block, at, size = entry.getBytes(), entry.getValueOffset(), entry.getValueLength()
+        key_at, key_size = entry.getKeyContentOffset(), entry.getKeyContentLength()
+        key = bytes(block[key_at : key_at + key_size])
+        entries.append([key.hex(), bytes(block[at : at + size]).hex()])
+        there = reader.next()
+    assert len(entries) == reader.getNumKeyValueEntries()
+    reader.seekTo()
+    found = [reader.seekTo(package.UTF8StringKey(key)) == 0 for key in request["keys"]]
+    return {"entries": entries, "found": found}
+
+
+def write_hfile(spark: SparkSession, request: Request) -> Request:
+    """Write ``entries`` to ``path``, with Hudi's writer."""
+    jvm: Any = spark._jvm
+    builder = jvm.org.apache.hudi.io.hfile.HFileContext.builder()
+    codec = jvm.org.apache.hudi.io.compress.CompressionCodec.valueOf(request["codec"])
+    builder = builder.blockSize(request["block_bytes"]).compressionCodec(codec)
+    context = builder.fileCreationTime(request["created_ms"]).build()
+    sink = jvm.java.io.FileOutputStream(request["path"])
+    writer = jvm.org.apache.hudi.io.hfile.HFileWriterImpl(context, sink)
+    for key, value in request["entries"]:
+        writer.append(key, bytes.fromhex(value))
+    for name, value in request["metas"].items():
+        writer.appendMetaInfo(name, value.encode())
+    for name, value in request["info"].items():
+        writer.appendFileInfo(name, value.encode())
+    writer.close()
+    return {}
+
+
 OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "write": write,
     "read": read,
@@ -153,6 +197,8 @@ OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "option_names": option_names,
     "num_buckets": num_buckets,
     "roll_back": roll_back,
+    "read_hfile": read_hfile,
+    "write_hfile": write_hfile,
 }
 
 

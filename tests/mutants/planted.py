@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.config.service_switches import Service
+from hoodie_ds.formats.hfile.reader import _Wanted
 from hoodie_ds.index.record_locations import RecordLocations
 from tests.mutants.behaviours import (
     Unlisted,
@@ -124,6 +125,58 @@ LOGGED_ROWS = [
         instead("LoggedRows._staying", lambda staying, *given: staying(*given).slice(0, 0)),
         f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
         "P3: committed rows that no query finds",
+    ),
+]
+_HFILES = "tests/unit/formats/hfile/test_reader.py"
+_WRITTEN_HFILES = "tests/unit/formats/hfile/test_writer.py"
+HFILES = [
+    Mutant(
+        "a prefix ends with the block in which it begins",
+        instead("_Prefixes.skip_to", lambda _, self, key: _Wanted.skip_to(self, key)),
+        f"{_HFILES}::test_only_needed_blocks_are_read",
+        "entries of an HFile that are looked up by a prefix are missed",
+    ),
+    Mutant(
+        "an index names a block of data as often as it likes",
+        Text("if block.offset < reached:", "if False:"),
+        f"{_HFILES}::test_parts_of_an_index_that_share_blocks_are_refused",
+        "a few kilobytes take hours to read",
+    ),
+    Mutant(
+        "a block of an HFile is whatever its bytes inflate to",
+        Text("stream.decompress(data, size + 1)", "stream.decompress(data)"),
+        f"{_HFILES}::test_a_bomb_is_refused_before_it_bursts",
+        "a small file takes all memory",
+    ),
+    Mutant(
+        "an index below the root has whichever keys it has",
+        Text("or index[0].key != block.key or", "or"),
+        f"{_HFILES}::test_an_index_that_hides_keys_is_refused",
+        "keys that are there are not found",
+    ),
+    Mutant(
+        "keys of a block are taken in any order",
+        Text("previous is None else key <= previous", "previous is None else False"),
+        f"{_HFILES}::test_an_entry_that_lies_is_refused[a key twice]",
+        "which entry of a key is found is a matter of chance",
+    ),
+    Mutant(
+        "sizes of entries are believed",
+        Text("or not value_at <= value_end < end", ""),
+        f"{_HFILES}::test_an_entry_that_lies_is_refused[a value that is too long]",
+        "values that are cut off, or another error than that of a damaged file",
+    ),
+    Mutant(
+        "keys are written in any order",
+        skipped("_Writer._check"),
+        f"{_WRITTEN_HFILES}::test_keys_that_no_reader_would_find_are_refused[a]",
+        "no reader finds some keys of the metadata table",
+    ),
+    Mutant(
+        "a block takes one entry more than it has room for",
+        Text("size + added > block_bytes", "size > block_bytes"),
+        f"{_WRITTEN_HFILES}::test_a_block_is_full_before_its_content_would_exceed_its_size",
+        "HFiles are others than those of Hudi",
     ),
 ]
 _COPIES = "tests/integration/test_copies_of_a_key.py"
@@ -3658,6 +3711,7 @@ MUTANTS = [
     *ARCHIVES,
     *CLEANS,
     *TYPES,
+    *HFILES,
     *SPARK,
     *TIMES_AND_NAMES,
     *NAMES_AND_DELETIONS,

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hoodie_ds.formats.hfile.protobuf import read_delimited, read_fields
@@ -153,7 +154,7 @@ def read_root_index(content: bytes, count: int, end: int, *, rows: bool = True) 
                 raise ValueError("a key of its index runs past the end")
             yield Block(offset, size, _row(key) if rows else key)
 
-    return _checked(entries(), end, rows=rows)
+    return _checked(entries(), end)
 
 
 def read_leaf_index(content: bytes, end: int) -> list[Block]:
@@ -172,6 +173,12 @@ def read_leaf_index(content: bytes, end: int) -> list[Block]:
             yield Block(offset, size, _row(content[start + at + PLACE.size : start + next_at]))
 
     return _checked(entries(), end)
+
+
+def check_order(index: Sequence[Block]) -> None:
+    """Refuse an index in which keys cannot be looked up."""
+    if any(one.key >= other.key for one, other in pairwise(index)):
+        raise ValueError("the keys of its index are not in order")
 
 
 def read_info(content: bytes) -> dict[str, bytes]:
@@ -218,14 +225,12 @@ def _row(key: bytes) -> bytes:
     return key[ROW.size : ROW.size + size]
 
 
-def _checked(blocks: Iterable[Block], end: int, *, rows: bool = True) -> list[Block]:
+def _checked(blocks: Iterable[Block], end: int) -> list[Block]:
     reached = 0
     found: list[Block] = []
     for block in blocks:
         if block.offset < reached or block.size < HEADER.size:
             raise ValueError("blocks of its index overlap")
-        if rows and found and block.key <= found[-1].key:
-            raise ValueError("the keys of its index are not in order")
         reached = block.offset + block.size
         if reached > end:
             raise ValueError("a block of its index is not where blocks are")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _VARINT_BYTES_MAX: Final = 10
+_FIELDS_MAX: Final = 1_000
 _NUMBER: Final = 0
 _BYTES: Final = 2
 
@@ -33,9 +34,12 @@ def delimited(message: bytes) -> bytes:
 
 
 def read_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield fields with their numbers; `ValueError` if the bytes are no message."""
-    at = 0
+    """Yield fields with their numbers; `ValueError` if the bytes are no message, or a vast one."""
+    at = count = 0
     while at < len(message):
+        count += 1
+        if count > _FIELDS_MAX:
+            raise ValueError(f"a message has more than {_FIELDS_MAX} fields")
         tag, at = _read_varint(message, at)
         if tag & 7 == _NUMBER:
             value, at = _read_varint(message, at)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, Final, TypeAlias
 
@@ -31,8 +31,9 @@ _MAX_VERSION: Final = "MAX_MEMSTORE_TS_KEY"
 class HFile:
     """An HFile: keys, sorted by their bytes, with a value each.
 
-    It keeps the file open and does not close it. Where keys are looked up, their order in the file
-    is checked; `scan` yields entries in any order.
+    It keeps the file open and does not close it. Look-ups refuse a file whose keys are not in
+    order, as Hudi's are if they hold both emoji and such characters as U+FF21, which Java sorts
+    otherwise than their bytes; `scan` reads it.
     """
 
     def __init__(self, source: BinaryIO, path: str) -> None:
@@ -123,18 +124,13 @@ class HFile:
 
     def _matching(self, wanted: _Wanted) -> Iterator[Entry]:
         with self._damage():
+            container.check_order(self._root)
             for block, content in self._blocks(wanted):
                 previous = None
                 for key, value in container.read_entries(content):
                     if key < block.key if previous is None else key <= previous:
                         raise ValueError("its keys are not in order")
                     previous = key
-                    if key < wanted.current:
-                        continue
-                    while wanted.is_passed_by(key):
-                        wanted.advance()
-                    if wanted.ended:
-                        return
                     if wanted.includes(key):
                         yield key, value
 
@@ -150,17 +146,15 @@ class HFile:
     def _visit(
         self, index: list[Block], levels: int, end: bytes | None, wanted: _Wanted
     ) -> Iterator[Block]:
-        """Yield the data blocks below an index, whose keys are below `end`, while it is needed."""
+        """Yield the data blocks below an index, all of whose keys are below `end`."""
         keys = [block.key for block in index]
         number = 0
-        while not wanted.ended and (end is None or wanted.current < end):
-            number = max(number, bisect_right(keys, wanted.current) - 1)
-            if number == len(index):
+        while number < len(index):
+            wanted.skip_to(keys[number])
+            if wanted.current is None or (end is not None and wanted.current >= end):
                 return
+            number = max(number, bisect_right(keys, wanted.current) - 1)
             block = index[number]
-            if wanted.is_passed_by(block.key):
-                wanted.advance()
-                continue
             number += 1
             if levels == 1:
                 yield block
@@ -172,6 +166,7 @@ class HFile:
     def _index_below(self, block: Block, levels: int, end: bytes | None) -> list[Block]:
         kind = container.LEAF_INDEX if levels == 1 else container.INTERMEDIATE_INDEX
         index = container.read_leaf_index(self._content(block, kind), self._end)
+        container.check_order(index)
         # Each index has a range of keys of its own, so none is visited twice.
         if not index or index[0].key != block.key or (end is not None and index[-1].key >= end):
             raise ValueError("a part of its index has other keys than its place says")
@@ -209,29 +204,22 @@ class HFile:
 
 
 class _Wanted:
-    """Keys that are looked up; one after the other is current, in their order."""
+    """Keys that are looked up in the order of a file."""
 
     def __init__(self, keys: Collection[bytes]) -> None:
-        self._keys = sorted(set(keys), reverse=True)
+        self._keys = sorted(keys)
+        self._at = 0
+        self.includes: Callable[[bytes], bool] = frozenset(keys).__contains__
+        """Whether a key of the file is looked up."""
 
     @property
-    def ended(self) -> bool:
-        return not self._keys
+    def current(self) -> bytes | None:
+        """The first of them that has not been skipped."""
+        return self._keys[self._at] if self._at < len(self._keys) else None
 
-    @property
-    def current(self) -> bytes:
-        return self._keys[-1]
-
-    def advance(self) -> None:
-        self._keys.pop()
-
-    def is_passed_by(self, key: bytes) -> bool:
-        """Whether neither a key nor any that is greater can be what is current."""
-        return bool(self._keys) and self._keys[-1] < key
-
-    def includes(self, key: bytes) -> bool:
-        """Whether a key is what is current."""
-        return self._keys[-1] == key
+    def skip_to(self, key: bytes) -> None:
+        """Skip what is neither `key` nor can be behind it."""
+        self._at = bisect_left(self._keys, key, self._at)
 
 
 class _Prefixes(_Wanted):
@@ -243,9 +231,13 @@ class _Prefixes(_Wanted):
             if not (kept and prefix.startswith(kept[-1])):
                 kept.append(prefix)
         super().__init__(kept)
+        self.includes = self._begin
 
-    def is_passed_by(self, key: bytes) -> bool:
-        return bool(self._keys) and self._keys[-1] < key[: len(self._keys[-1])]
+    def skip_to(self, key: bytes) -> None:
+        super().skip_to(key)
+        if self._at and key.startswith(self._keys[self._at - 1]):
+            self._at -= 1
 
-    def includes(self, key: bytes) -> bool:
-        return key.startswith(self._keys[-1])
+    def _begin(self, key: bytes) -> bool:
+        """Whether a key begins with a prefix, which can only be the one before it."""
+        return bool(self._keys) and key.startswith(self._keys[bisect_right(self._keys, key) - 1])

@@ -21,6 +21,10 @@ BLOCK_BYTES: Final = 1 << 20
 """Content of a data block by default, as that of Hudi's option ``hoodie.hfile.block.size``."""
 
 _KEY_BYTES_MAX: Final = (1 << 15) - 1
+_KEY_BYTES: Final = container.ROW.size + container.KEY_TAIL_BYTES
+"""What a key has besides its row."""
+_ENTRY_BYTES: Final = container.ENTRY.size + container.KEY_TAIL_BYTES + 1
+"""What an entry has besides its row and its value."""
 _CHECKSUM_STEP: Final = 16 << 10
 _COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 _INFO_ORDER: Final = (
@@ -56,9 +60,7 @@ def write_hfile(
     `RecordKeyError`.
     """
     writer = _Writer(sink, codec)
-    for key, value in entries:
-        writer.add(key, value, block_bytes)
-    writer.flush()
+    writer.write(entries, block_bytes)
     writer.finish(created_ms, metas, info)
 
 
@@ -67,43 +69,45 @@ class _Writer:
         self._sink = sink
         self._codec = codec
         self._offset = 0
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._first_key = b""
-        self._last_key: bytes | None = None
         self._blocks: list[Block] = []
-        self._entries = self._key_bytes = self._value_bytes = self._content_bytes = 0
+        self._last_key: bytes | None = None
+        self._entries = self._key_bytes = self._value_bytes = 0
 
-    def add(self, key: bytes, value: bytes, block_bytes: int) -> None:
-        if len(key) > _KEY_BYTES_MAX or (self._last_key is not None and key <= self._last_key):
-            before = (self._last_key or b"")[:100]
+    def write(self, entries: Iterable[tuple[bytes, bytes]], block_bytes: int) -> None:
+        parts: list[bytes] = []
+        size = 0
+        first_key = b""
+        for key, value in entries:
+            self._check(key)
+            self._last_key = key
+            added = len(key) + len(value) + _ENTRY_BYTES
+            if parts and size + added > block_bytes:
+                self._put_data(first_key, parts)
+                parts, size = [], 0
+            if not parts:
+                first_key = key
+            head = container.ENTRY.pack(_KEY_BYTES + len(key), len(value), len(key))
+            parts += (head, key, container.KEY_TAIL, value, b"\0")
+            size += added
+            self._entries += 1
+            self._key_bytes += len(key)
+            self._value_bytes += len(value)
+        if parts:
+            self._put_data(first_key, parts)
+
+    def _check(self, key: bytes) -> None:
+        last = self._last_key
+        if len(key) > _KEY_BYTES_MAX or (last is not None and key <= last):
+            before = (last or b"")[:100]
             raise RecordKeyError(
                 f"the key {key[:100]!r} of {len(key)} bytes comes after {before!r} in an HFile; "
                 f"keys have to ascend, and have at most {_KEY_BYTES_MAX} bytes"
             )
-        head = container.ENTRY.pack(
-            container.ROW.size + len(key) + container.KEY_TAIL_BYTES, len(value), len(key)
-        )
-        entry = b"".join((head, key, container.KEY_TAIL, value, b"\0"))
-        if self._size + len(entry) > block_bytes:
-            self.flush()
-        if not self._parts:
-            self._first_key = key
-        self._parts.append(entry)
-        self._size += len(entry)
-        self._last_key = key
-        self._entries += 1
-        self._key_bytes += len(key)
-        self._value_bytes += len(value)
 
-    def flush(self) -> None:
-        if self._parts:
-            # Hudi names the offset of the block itself as that of the one before it.
-            previous = self._offset if self._blocks else -1
-            block = self._put(container.DATA, b"".join(self._parts), self._first_key, previous)
-            self._blocks.append(block)
-            self._content_bytes += self._size
-            self._parts, self._size = [], 0
+    def _put_data(self, first_key: bytes, parts: list[bytes]) -> None:
+        # Hudi names the offset of the block itself as that of the one before it.
+        previous = self._offset if self._blocks else -1
+        self._blocks.append(self._put(container.DATA, b"".join(parts), first_key, previous))
 
     def finish(
         self, created_ms: int, metas: Mapping[str, bytes], info: Mapping[str, bytes]
@@ -117,7 +121,7 @@ class _Writer:
         trailer = {
             1: info_offset,
             2: loaded,
-            3: self._content_bytes,
+            3: self._key_bytes + self._value_bytes + self._entries * _ENTRY_BYTES,
             5: len(self._blocks),
             6: len(named),
             7: self._entries,

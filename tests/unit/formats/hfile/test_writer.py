@@ -46,7 +46,7 @@ def test_info_and_meta_blocks_come_back(codec: Codec) -> None:
     assert list(file.get_many([b"c" * 300])) == entries[2:]
 
 
-@pytest.mark.parametrize("second", [b"b", b"a", b"", b"c" * 40_000])
+@pytest.mark.parametrize("second", [b"b", b"a", b"", b"c" * 40_000], ids=["b", "a", "", "long"])
 def test_keys_that_no_reader_would_find_are_refused(second: bytes) -> None:
     with pytest.raises(RecordKeyError, match="in an HFile"):
         hfile([(b"b", b""), (second, b"")])
