@@ -18,6 +18,12 @@ MISSING: Final = (
     "wrote it"
 )
 """For a missing data file of which no earlier commit is known."""
+PROPERTIES_ANEW: Final = (
+    "remove nothing, and restore it from a copy, or put there that of a new table which is made "
+    "elsewhere with the same options, as hoodie-py create makes one; Hudi's own command is "
+    "`repair overwrite-hoodie-props`"
+)
+"""For a lost or damaged ``hoodie.properties``."""
 TWO_GROUPS: Final = "rows of one key may be in both: remove one after moving its rows"
 """For a bucket with two file groups."""
 REBUILD_FILTER: Final = "rewrite the file, or use an index of type SIMPLE"
@@ -57,6 +63,11 @@ def restored(root: str, before: str | None) -> str:
         return MISSING
     restore = command("restore", root, before)
     return f"restore it from a copy before going on, or the table by {restore}"
+
+
+def given_up(rollback: str) -> str:
+    """Return the remedy for a damaged file of a completed write, by the command that undoes it."""
+    return f"{COPY}, or delete it and give its rows up by {rollback}"
 
 
 def lost_partition(delete: str) -> str:

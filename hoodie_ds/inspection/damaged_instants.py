@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.container import read_record
-from hoodie_ds.hints import COPY
+from hoodie_ds.hints import COPY, given_up
 from hoodie_ds.inspection.findings import Finding, Kind
+from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
-from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
 from hoodie_ds.timeline.bodies.rollback_metadata import rolled_back_time
 from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
+from hoodie_ds.timeline.loading import parse_commit
 from hoodie_ds.timeline.paths import LAYOUTS, commit_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision, damaged_decisions
-from hoodie_ds.transaction.lost_instants import lost_error, lost_instants
+from hoodie_ds.transaction.lost_instants import lost_error, lost_instants, vanished_instants
 
 _Parse = Callable[[bytes, str], object]
 """Parses the content of a file with a path, or raises `CorruptFileError`."""
@@ -41,16 +44,18 @@ _REQUESTED: Final[dict[Action, _Parse]] = {
 }
 
 
-def damaged_instants(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+def damaged_instants(table: Table, timeline: Timeline) -> Iterator[Finding]:
     """Yield unreadable writes, cleans, rollbacks, restores: which files count is unknown then."""
+    storage = table.storage
     for commit in timeline.commits:
-        yield from _damage(storage, commit_path(commit), CommitMetadata.from_bytes)
+        parse, remedy = partial(parse_commit, storage, commit), _remedy(table, commit)
+        yield from _damage(storage, commit_path(commit), parse, remedy)
     for instant in _services(timeline):
         if instant.state is State.COMPLETED:
             yield from _damage(storage, instant_path(instant), _COMPLETED[instant.action])
         requested = instant_path(instant.at(State.REQUESTED))
         # Hudi leaves some requested files empty.
-        yield from _damage(storage, requested, _REQUESTED[instant.action], may_be_empty=True)
+        yield from _damage(storage, requested, _REQUESTED[instant.action], None)
 
 
 def damaged_savepoints(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
@@ -66,11 +71,18 @@ def empty_instants(table: Table) -> Iterator[Finding]:
     for status in table.storage.list(layout.folder):
         instant = None if status.size else layout.parse(status.path.rpartition("/")[2])
         if instant is not None and instant.state is State.COMPLETED:
-            yield _empty(status.path)
+            yield _empty(status.path, _remedy(table, instant))
 
 
-def _empty(path: str) -> Finding:
-    return Finding(Kind.DAMAGED_INSTANT, path, "the file is empty", COPY)
+def _empty(path: str, remedy: str) -> Finding:
+    return Finding(Kind.DAMAGED_INSTANT, path, "the file is empty", remedy)
+
+
+def _remedy(table: Table, instant: Instant) -> str:
+    """Return the remedy for a damaged completed file, which errors name too."""
+    if instant.action not in WRITE_ACTIONS:
+        return COPY
+    return given_up(table.command("rollback", instant.time))
 
 
 def lost_findings(table: Table) -> Iterator[Finding]:
@@ -92,6 +104,16 @@ def lost_by_time(table: Table) -> dict[str, Finding]:
     }
 
 
+def vanished_writes(table: Table, timeline: Timeline) -> list[Decision]:
+    """Return the decisions of `vanished_instants` whose data files are there."""
+    known = vanished_instants(table, timeline)
+    if not known:
+        return []
+    files = FileSystemView(table.storage, timeline).data_files()
+    _, vanished = find_orphans(table, table.load_timeline(), files)
+    return [decision for decision in vanished if decision.instant.time in known]
+
+
 def vanished_finding(decision: Decision) -> Finding:
     """Return the finding for a completed write that the timeline has no file of."""
     action, time = decision.instant.action.value, decision.instant.time
@@ -111,14 +133,15 @@ def _services(timeline: Timeline) -> Iterable[Instant]:
 
 
 def _damage(
-    storage: Storage, path: str, parse: _Parse, *, may_be_empty: bool = False
+    storage: Storage, path: str, parse: _Parse, empty: str | None = COPY
 ) -> Iterator[Finding]:
+    """Yield the damage of a file; `empty` is the remedy for an empty one, None if it may be."""
     try:
         with suppress(NotFoundError):  # archived since
             data = storage.read(path)
             if data:
                 parse(data, path)
-            elif not may_be_empty:
-                yield _empty(path)
+            elif empty is not None:
+                yield _empty(path, empty)
     except CorruptFileError as error:
         yield Finding.of(Kind.DAMAGED_INSTANT, path, error)

@@ -297,11 +297,6 @@ class Inspector:
         progress : callable, optional
             See `verify`.
 
-        Raises
-        ------
-        CorruptFileError
-            A commit cannot be read.
-
         Examples
         --------
         >>> page = HoodieTable("/tmp/trips").inspect.report()  # doctest: +SKIP

@@ -16,7 +16,7 @@ from hoodie_ds.hints import exactly, lost_partition
 from hoodie_ds.inspection.damaged_instants import empty_instants
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
-from hoodie_ds.inspection.pending_instants import pending_rows
+from hoodie_ds.inspection.pending_instants import LOST, pending_rows
 from hoodie_ds.services.compaction.planner import holding_back
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names, declared_schema
@@ -158,7 +158,8 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
         yield f"{one.where}: {one.message}; {one.remedy}"
     try:
         for row in pending_rows(table, timeline):
-            yield f"{row.service} {row.time} is pending: {row.remedy}"
+            state = row.state if row.state == LOST else "pending"
+            yield f"{row.service} {row.time} is {state}: {row.remedy}"
     except CorruptFileError as error:
         yield str(error)
     try:

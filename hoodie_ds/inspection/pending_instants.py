@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.inspection.damaged_instants import lost_by_time
+from hoodie_ds.inspection.damaged_instants import (
+    lost_by_time,
+    vanished_finding,
+    vanished_writes,
+)
 from hoodie_ds.inspection.findings import Finding
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table
@@ -18,10 +23,13 @@ from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.restore import request_of
 
+LOST: Final = "lost"
+"""State of a completed write that the timeline has no file of."""
+
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """A pending instant."""
+    """A pending instant, or a completed write that is lost."""
 
     time: str
     action: str
@@ -34,7 +42,7 @@ class PendingRow:
 
 
 def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
-    """Yield the pending instants of a table, the oldest first."""
+    """Yield the pending instants of a table, the oldest first, then writes that are lost."""
     lost = lost_by_time(table)
     for instant in timeline.pending:
         service, remedy = _ends(table, instant, lost)
@@ -49,6 +57,10 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
             target = target_of(table.storage, instant) or ""
         kind, state = instant.action.value, instant.state.value
         yield PendingRow(instant.time, kind, state, service, groups, files, target, remedy)
+    for decision in vanished_writes(table, timeline):
+        instant, found = decision.instant, vanished_finding(decision)
+        remedy = f"{found.message}; {found.remedy}"
+        yield PendingRow(instant.time, instant.action.value, LOST, "write", 0, 0, "", remedy)
 
 
 def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[str, str]:

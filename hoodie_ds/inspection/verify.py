@@ -107,7 +107,7 @@ def broken_instants(
 
     Which files count is unknown then, so nothing else is checked.
     """
-    findings = tuple(damaged_instants(table.storage, timeline))
+    findings = tuple(damaged_instants(table, timeline))
     return Verification(table.storage.root, 0, 0, 0, (*findings, *known)) if findings else None
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import (
     AlreadyExistsError,
@@ -23,9 +22,10 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
-from hoodie_ds.hints import command
+from hoodie_ds.hints import PROPERTIES_ANEW, command
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.commands import DROPPING
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import HOODIE, LAYOUTS, PROPERTIES, PROPERTIES_BACKUP
@@ -74,9 +74,8 @@ class Table:
 
         A metadata table has to be dropped first, so the line says that it may be.
         """
-        drop = ("--conf", f"{FileOptions.metadata_enable.key}=false")
         return command(name, self.storage.root, *words,
-                       *drop if self.properties.metadata_partitions else ())  # fmt: skip
+                       *DROPPING if self.properties.metadata_partitions else ())  # fmt: skip
 
 
 def is_left_empty(storage: Storage, layout: int) -> bool:
@@ -219,10 +218,8 @@ def _without_properties(storage: Storage) -> CorruptFileError:
             f"or remove {storage.root}/{HOODIE} if nothing was ever written to the table"
         )
     return CorruptFileError(
-        f"{storage.root}/{HOODIE} has no hoodie.properties any more, nor a backup of it; "
-        "remove nothing, and restore it from a copy, or put there that of a new table which is "
-        "made elsewhere with the same options, as `hoodie-py create` does; Hudi's own command is "
-        "`repair overwrite-hoodie-props`"
+        f"{storage.root}/{HOODIE}/hoodie.properties is lost or empty, and has no backup; "
+        f"{PROPERTIES_ANEW}"
     )
 
 
@@ -258,7 +255,8 @@ def _read_properties(storage: Storage) -> TableProperties | None:
 
 def _try_properties(storage: Storage, path: str) -> TableProperties | CorruptFileError | None:
     try:
-        return TableProperties.parse(storage.read(path), f"{storage.root}/{path}")
+        data = storage.read(path)
+        return TableProperties.parse(data, f"{storage.root}/{path}") if data else None
     except NotFoundError:
         return None
     except CorruptFileError as error:

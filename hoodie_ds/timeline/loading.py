@@ -12,11 +12,13 @@ from typing import Any, Final
 from zlib import crc32
 
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
+from hoodie_ds.hints import COPY, given_up
 from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_completed
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import LAYOUTS, PROPERTIES, V1, V2, commit_path
 from hoodie_ds.timeline.settled_instants import Settled
@@ -187,7 +189,18 @@ def read_commit(storage: Storage, instant: Instant) -> CommitMetadata:
             f"{path} is gone: the instant was archived or rolled back while it was being read; "
             "load the table again"
         ) from error
-    return CommitMetadata.from_bytes(data, path)
+    return parse_commit(storage, instant, data, path)
+
+
+def parse_commit(storage: Storage, instant: Instant, data: bytes, path: str) -> CommitMetadata:
+    """Parse the file of a completed write; if it is damaged the error says how to give it up."""
+    try:
+        if not data:
+            raise CorruptFileError(f"{storage.root}/{path} is empty; {COPY}")
+        return CommitMetadata.from_bytes(data, f"{storage.root}/{path}")
+    except CorruptFileError as error:
+        remedy = given_up(changing(storage, "rollback", instant.time))
+        raise CorruptFileError(str(error).replace(COPY, remedy)) from error
 
 
 def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetadata | None:

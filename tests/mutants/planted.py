@@ -3163,7 +3163,7 @@ INSPECTION = [
     ),
     Mutant(
         "verify takes an empty file of a completed instant for whole",
-        Text("elif not may_be_empty:", "elif False:"),
+        Text("elif empty is not None:", "elif False:"),
         f"{_VERIFY}::test_a_damaged_commit",
         "a commit whose bytes a power failure took is not missed",
     ),
@@ -3199,7 +3199,7 @@ INSPECTION = [
     ),
     Mutant(
         "a hint forgets that the metadata table has to go",
-        Text("*drop if self.properties.metadata_partitions else ()", ""),
+        Text("*DROPPING if self.properties.metadata_partitions else ()", ""),
         f"{_HINTS}::test_hints_at_a_metadata_table_say_that_it_may_go",
         "a pasted command is refused",
     ),
@@ -3237,6 +3237,18 @@ INSPECTION = [
         within("lost_findings", damaged_decisions=returns({})),
         f"{_HINTS}::test_an_empty_decision_is_named_and_may_be_deleted[COPY_ON_WRITE-9-False]",
         "verify ends at a damaged decision, and names no file",
+    ),
+    Mutant(
+        "a completed write that has vanished is not shown",
+        within("pending_rows", vanished_writes=returns(())),
+        f"{_HINTS}::test_a_write_all_of_whose_files_on_the_timeline_are_gone_is_shown[9]",
+        "an operator is told that all is well, and rows are left out",
+    ),
+    Mutant(
+        "the report ends at a damaged commit",
+        within("page._readable", CorruptFileError=ZeroDivisionError),
+        f"{_HINTS}::test_show_names_an_empty_commit_and_shows_the_rest[1-9]",
+        "an operator gets no page of a table of which one commit is damaged",
     ),
     Mutant(
         "what has no byte is not looked at",

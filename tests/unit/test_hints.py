@@ -262,12 +262,61 @@ def test_show_names_an_empty_commit_and_shows_the_rest(
     (name,) = [file.relative_to(path) for file in files]
     (path / name).write_bytes(b"")
     lines = [line for line in done("show", path).lines if line.startswith("look at")]
-    assert lines[1] == f"look at: {name}: the file is empty; restore it from a copy"
+    remedy = (
+        "restore it from a copy, or delete it and give its rows up by "
+        f"`hoodie-py rollback {path} {commit.time}`"
+    )
+    assert lines[1] == f"look at: {name}: the file is empty; {remedy}"
+    assert [one["remedy"] for one in damages(path)] == [remedy]
+    with pytest.raises(CorruptFileError) as refused:
+        HoodieTable(path).read()
+    assert str(refused.value) == f"{path / name} is empty; {remedy}"
     hidden = "files" if at == 1 else "files and columns"
-    assert lines[0].startswith(f"look at: its {hidden} are not shown: {name} is not what a commit ")
+    assert lines[0].startswith(f"look at: its {hidden} are not shown: {path / name} is empty; ")
     shown = done("show", path, "--json").json
     assert (shown["commits"], shown["latest"]) == (3, table.timeline.commits[-1].time)
     assert bool(shown["columns"]) == (at == 1)
+    for words in ([], ["--no-verify"]):
+        page = tmp_path / "page.html"
+        assert run("report", path, "--output", page, *words).code == 0
+        assert f"commits are not all shown: {path / name} is empty" in page.read_text()
+    (path / name).unlink()
+    assert pasted(remedy, "--yes").code == 0
+    assert {one["kind"] for one in damages(path)} <= {"orphan"}
+    assert found(HoodieTable(path)) == [("a", "oslo", 3 if at == 1 else 2, 1.0)]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_write_all_of_whose_files_on_the_timeline_are_gone_is_shown(
+    version: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    table = HoodieTable(path, {**TRIPS, VERSION: version})
+    for ts in (1, 2, 3):
+        table.upsert(trips(("a", "oslo", ts, 1.0)))
+    time = table.timeline.commits[1].time
+    folder = path / ".hoodie" if version == "6" else path / ".hoodie/timeline"
+    for file in folder.glob(f"{time}*"):
+        file.unlink()
+    (damage,) = damages(path)
+    told = f"{damage['message']}; {damage['remedy']}"
+    assert f"look at: write {time} is lost: {told}" in done("show", path).lines
+    (row,) = done("plan", path, "--json").json
+    assert (row["time"], row["state"], row["remedy"]) == (time, "lost", told)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"hoodie.table.name=trips\n"])
+def test_properties_that_are_lost_or_damaged_have_one_remedy(
+    content: bytes | None, table: HoodieTable, tmp_path: Path
+) -> None:
+    lost = tmp_path / "t/.hoodie/hoodie.properties"
+    lost.unlink()
+    if content is not None:
+        lost.write_bytes(content)
+    told = run("show", tmp_path / "t").err
+    assert str(lost) in told
+    assert "; remove nothing, and restore it from a copy, or put there that of a new " in told
+    assert hints(told) == []
 
 
 def test_a_missing_file_of_an_older_commit_is_mended_by_the_restore_that_all_messages_name(

@@ -11,6 +11,7 @@ from typing import TypeVar
 from hoodie_ds.config.enums import IndexType, KeyGeneratorType, PartialUpdateMode
 from hoodie_ds.config.properties import keys
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
+from hoodie_ds.hints import PROPERTIES_ANEW
 
 E = TypeVar("E", bound=Enum)
 
@@ -27,7 +28,8 @@ class PropertyReader:
         value = self.raw.get(key)
         if not value:
             raise CorruptFileError(
-                f"{self.path}: {key} is missing; this is not the properties file of a Hudi table"
+                f"{self.path}: {key} is missing, so this is not the properties file of a Hudi "
+                f"table; {PROPERTIES_ANEW}"
             )
         return value
 

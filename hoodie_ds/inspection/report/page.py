@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.resources import files
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
@@ -26,6 +26,8 @@ from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.timeline import Timeline
+
+_RowT = TypeVar("_RowT")
 
 _PARTITIONS: Final = 500
 _FINDINGS: Final = 1_000
@@ -59,13 +61,15 @@ def report_html(
 def _facts(
     table: Table, timeline: Timeline, verification: Verification | None, made_ms: int
 ) -> dict[str, Any]:
-    damage: tuple[str, ...] = ()
+    damage: list[str] = []
     try:
         found = table_files(table, timeline)
     except CorruptFileError as error:  # the page is to show it
-        found, damage = TableFiles((), {}), (f"its files are not shown: {error}",)
-    instants = [*instant_rows(table, timeline)][::-1]
-    commits = [*commit_rows(table, timeline)][::-1]
+        found = TableFiles((), {})
+        damage.append(f"its files are not shown: {error}")
+    instants = _readable("instants", instant_rows(table, timeline), damage)[::-1]
+    commits = _readable("commits", commit_rows(table, timeline), damage)[::-1]
+    plans = _readable("plans", pending_rows(table, timeline), damage)
     done = _by_service(instants, commits)
     rows = sum(row.inserted - row.deleted for row in commits)
     if verification is not None:
@@ -85,9 +89,19 @@ def _facts(
         "partitions": [plain(row) for row in largest],
         "num_partitions": len(found.partitions),
         "services": _services(done),
-        "plans": [plain(row) for row in pending_rows(table, timeline)],
+        "plans": [plain(row) for row in plans],
         "verification": plain(verification),
     }
+
+
+def _readable(what: str, rows: Iterable[_RowT], damage: list[str]) -> list[_RowT]:
+    """Return the rows before the first that cannot be read; `damage` gets the reason."""
+    found: list[_RowT] = []
+    try:
+        found.extend(rows)
+    except CorruptFileError as error:
+        damage.append(f"its {what} are not all shown: {error}")
+    return found
 
 
 def _size(row: PartitionRow) -> int:

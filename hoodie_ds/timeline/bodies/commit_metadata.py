@@ -16,6 +16,7 @@ import xxhash
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import is_container, read_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.timeline.bodies.commit_body import avro_body, json_body
 
 SCHEMA_KEY: Final = "schema"
@@ -318,10 +319,7 @@ class CommitMetadata:
                 compacted=bool(body.get("compacted")),
             )
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-            raise CorruptFileError(
-                f"{path} is not what a commit says ({error}); the instant was damaged: restore it "
-                "from a copy"
-            ) from error
+            raise CorruptFileError(f"{path} is not what a commit says ({error}); {COPY}") from error
         digests = (written or "").split()
         if len(digests) == 1 and is_avro:
             return commit  # Hudi rewrote it, from a JSON that had no digest for this
@@ -329,7 +327,7 @@ class CommitMetadata:
         if found not in digests and (written is not None or _OURS in data):
             raise CorruptFileError(
                 f"{path} was damaged: its digest is {found}, and {written or 'lost, or another'} "
-                "when it was written; restore it from a copy"
+                f"when it was written; {COPY}"
             )
         return commit
 
