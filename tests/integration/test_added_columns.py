@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hoodie_ds import HoodieTable
-from hoodie_ds.errors import SchemaError
+from hoodie_ds import HoodieTable, WriteResult
+from hoodie_ds.errors import ReplayMismatchError, SchemaError
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.timeline.bodies.commit_metadata import ADDED_KEY
 from hoodie_ds.timeline.loading import read_commit
@@ -20,6 +20,8 @@ from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
 from tests.tiers import by_day, in_turn
 from tests.unit.sink.replay.test_replay import Stream, foreign_commit
 
+WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+NUMBER = "hoodie.datasource.write.batch.identifier"
 SPAN = "hoodie.streaming.batches.per.commit"
 INDEX = "hoodie.index.type"
 OPERATION = "hoodie.datasource.write.operation"
@@ -55,6 +57,12 @@ def tips(table: HoodieTable) -> dict[str, tuple[Any, ...]]:
     return found
 
 
+WIDENING = [
+    [pa.int8(), pa.int32(), pa.int64()],
+    [pa.int16(), pa.int32(), pa.float64()],
+    [pa.float32(), pa.float64()],
+    [pa.int32(), pa.float64()],
+]
 RANDOM = list(product(["GLOBAL_BLOOM", "BLOOM", "BUCKET"], TYPES, ["6", "9"]))
 BY_DAY = [("GLOBAL_BLOOM", TYPES[1], "6"), ("BLOOM", TYPES[0], "6"), ("BUCKET", TYPES[1], "9")]
 
@@ -77,12 +85,19 @@ def test_rows_keep_what_is_stored(tmp_path: Path, name: str, kind: str, version:
 def test_random_batches_with_and_without_the_column(
     tmp_path: Path, index: str, kind: str, version: str
 ) -> None:
-    """Of each key and partition the column has what the last batch that has it said."""
+    """Of each key and partition a column has what the last batch that has it said.
+
+    Types of one of them vary, and earlier batches come again, which changes nothing.
+    """
     draw = random.Random(f"{index} {kind} {version}")
     table = made(tmp_path, kind, version, **{INDEX: index})
+    types = draw.choice(WIDENING)
+    sent: list[tuple[Callable[..., WriteResult], pa.Table, dict[str, str]]] = []
     model: dict[tuple[str, ...], tuple[Any, ...]] = {}
-    for id_, (city, fare, tip) in tips(table).items():
-        model[place(index, id_, city)] = (id_, city, fare, tip)
+    table.upsert(WIDER.append_column("level", pa.array([2, None], types[0])))
+    columns = ["id", "city", "fare", "tip", "level"]
+    for row in table.read(columns).to_pylist():
+        model[place(index, row["id"], row["city"])] = tuple(row.values())
     for number in range(5, 17):
         keys = draw.sample("abcdefghijkl", 5)
         rows = [(key, draw.choice("xyz"), number, float(number)) for key in keys]
@@ -91,14 +106,22 @@ def test_random_batches_with_and_without_the_column(
         batch = trips(*rows)
         if wide:
             batch = batch.append_column("tip", pa.array(values, pa.float64()))
-        table.delete(batch) if deletes else table.upsert(batch)
+            level = pa.array([number] * 5, types[0] if deletes else draw.choice(types))
+            batch = batch.append_column("level", level)  # which deletes do not widen
+        write = table.delete if deletes else table.upsert
+        sent.append((write, batch, {WRITER: "w", NUMBER: str(number)}))
+        write(*sent[-1][1:])
         for (id_, city, _, fare), value in zip(rows, values, strict=True):
             at = place(index, id_, city)
             stored = model.pop(at, None)
-            tip = value if wide else stored and stored[-1]
+            added = (value, number) if wide else stored[-2:] if stored else (None, None)
             if not deletes:
-                model[at] = (id_, city, fare, tip)
-        read = table.read(columns=["id", "city", "fare", "tip"]).to_pylist()
+                model[at] = (id_, city, fare, *added)
+        again, batch, numbered = draw.choice(sent[-10:])
+        assert again(batch, numbered).already_committed
+        with pytest.raises(ReplayMismatchError):
+            again(batch.slice(1), numbered)
+        read = table.read(columns).to_pylist()
         assert sorted(tuple(row.values())[:3] for row in read) == sorted(
             row[:3] for row in model.values()
         )
