@@ -165,7 +165,7 @@ def test_an_instant_stays_known_where_its_table_changes_its_version(to: int) -> 
     assert {path for path in storage.files if path.startswith(NOTES)} == notes
 
 
-def test_what_a_follower_fails_of_is_not_visible_until_the_next_batch(
+def test_an_instant_is_invisible_until_its_follower_succeeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     storage = MemoryStorage()

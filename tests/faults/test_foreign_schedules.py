@@ -17,7 +17,7 @@ VERSIONED = [*product([name for name in BESIDES if name != "upgrade"], VERSIONS)
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONED)
-def test_every_schedule_beside_another_engine(name: str, version: str) -> None:
+def test_every_schedule_with_another_engine(name: str, version: str) -> None:
     play = BesidePlay(name, version)
     expected = 28 if len(BESIDES[name].phases) == 2 else 7
     assert explore(play.fresh, play.actors, play.check, schedules(*play.actors)) == expected
@@ -36,7 +36,7 @@ NEEDED = [one for one in VERSIONED if one[0] in LEFT_OUT and one != ("compaction
 
 
 @pytest.mark.parametrize(("name", "version"), NEEDED)
-def test_what_each_check_is_for_is_found(
+def test_each_check_finds_its_error(
     name: str, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The explorer itself can fail."""
@@ -46,7 +46,7 @@ def test_what_each_check_is_for_is_found(
 
 def test_either_of_two_checks_finds_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hoodie_ds.sink.commit.commit.check_based", lambda *_: None)
-    test_every_schedule_beside_another_engine("restore", "6")
+    test_every_schedule_with_another_engine("restore", "6")
     monkeypatch.setattr("hoodie_ds.sink.commit.commit.check_not_undone", lambda *_: None)
     _finds_it("restore", "6")
 

@@ -115,7 +115,7 @@ def test_rows_are_there_wherever_it_was_stopped(
     assert put_late == (1 if dies and others_moved else 0)
 
 
-def test_who_wakes_as_it_puts_the_properties_puts_them_right() -> None:
+def test_a_late_change_repairs_the_properties() -> None:
     storage = _start("COPY_ON_WRITE", 6)
     woken: list[Operation] = []
 

@@ -89,7 +89,7 @@ def test_two_writers_never_share_an_instant(table: MemoryStorage) -> None:
     assert open_instant(batch.pending) == times[1]
 
 
-def test_a_bucket_is_one_group_whoever_begins_it(table: MemoryStorage) -> None:
+def test_a_bucket_is_one_file_group_of_any_writer(table: MemoryStorage) -> None:
     batches = [begun(table, attempt)[0] for attempt in "ab"]
     groups = [
         {status.group for status in written(batch, ELSEWHERE, number).statuses}
@@ -145,7 +145,7 @@ def test_a_put_that_may_still_arrive_is_unknown(table: MemoryStorage) -> None:
 
 
 @pytest.mark.parametrize("kind", [COW, MOR], ids=["cow", "mor"])
-def test_a_file_without_a_marker_never_is(kind: dict[str, str]) -> None:
+def test_every_file_has_a_marker(kind: dict[str, str]) -> None:
     storage = FaultyStorage(MemoryStorage())
     for number, step in enumerate((Step(ONE), Step(BOTH, tasks=2))):
         run(storage, {**OPTIONS, **kind}, number, step, number)
@@ -180,7 +180,7 @@ def test_a_damaged_block_is_never_skipped() -> None:
         HoodieTable(storage.root, unchecked, storage=cast(Storage, storage)).read()
 
 
-def test_what_came_into_a_replaced_partition_is_a_conflict() -> None:
+def test_a_write_to_a_replaced_partition_is_a_conflict() -> None:
     """Also in a file group of its own, which nobody else has touched."""
     storage = MemoryStorage()
     apart = {**BLOOM, "hoodie.parquet.small.file.limit": "0"}
@@ -194,7 +194,7 @@ def test_what_came_into_a_replaced_partition_is_a_conflict() -> None:
         replaces([written(overwrite, TWO, 2)])
 
 
-def test_what_another_engine_completed_under_the_same_time_is_no_success(
+def test_a_completion_by_another_engine_at_the_same_time_is_no_success(
     table: MemoryStorage,
 ) -> None:
     """It takes times without a claim, and its action has a name of its own on the timeline."""
@@ -207,7 +207,7 @@ def test_what_another_engine_completed_under_the_same_time_is_no_success(
         commit([message])
 
 
-def test_a_rollback_takes_no_time_that_was_used_meanwhile(table: MemoryStorage) -> None:
+def test_a_rollback_takes_no_used_time(table: MemoryStorage) -> None:
     """A whole batch comes and goes between the rollback's look at the timeline and its claim."""
     dead, _ = begun(table, "dead")
     written(dead, ONE)
@@ -227,7 +227,7 @@ def test_a_rollback_takes_no_time_that_was_used_meanwhile(table: MemoryStorage) 
     assert taken == []
 
 
-def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
+def test_an_open_instant_is_continued_by_a_new_application() -> None:
     """The one before died in the second of two micro-batches, under the same task numbers."""
     storage = MemoryStorage()
     for number, attempt in ((0, "first"), (1, "dead"), (1, "next")):
@@ -239,7 +239,7 @@ def test_an_open_instant_goes_on_in_an_application_that_counts_anew() -> None:
     assert len(found(storage)) == 4
 
 
-def test_a_writer_that_is_rolled_back_just_before_its_turn() -> None:
+def test_a_writer_rolled_back_just_before_its_decision() -> None:
     """Whoever rolls it back decides nothing else, so that the decision's number alone tells."""
     done: list[Any] = []
     clock = SimClock()

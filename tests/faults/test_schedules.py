@@ -54,7 +54,7 @@ def test_every_schedule_of_a_pair(name: str, version: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", EVERY)
-def test_every_schedule_of_writers_that_know_of_no_other(name: str, version: str) -> None:
+def test_every_schedule_of_single_writers(name: str, version: str) -> None:
     assert part_of(name, made(name, version, SINGLE), 1) == 924
 
 

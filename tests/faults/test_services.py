@@ -84,7 +84,7 @@ def test_every_operation_may_fail(name: str, version: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", GONE_ON_WITH)
-def test_the_process_that_goes_on_may_end_too(name: str, version: str) -> None:
+def test_the_resuming_process_may_end_too(name: str, version: str) -> None:
     make, every = GONE_ON_WITH[name]
     killed = make(version=version)
     tried = sweep_pairs(killed.start, killed.play, killed.again, killed.check_after_two, every)

@@ -24,11 +24,11 @@ def every_operation(name: str, version: str) -> int:
 
 
 @pytest.mark.parametrize(("name", "version"), in_turn(STOPPED, VERSIONS))
-def test_a_process_is_stopped_and_goes_on(name: str, version: str) -> None:
+def test_a_process_is_stopped_and_resumes(name: str, version: str) -> None:
     assert every_operation(name, version) > 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), in_turn(FURTHER, VERSIONS))
-def test_further_processes_are_stopped_and_go_on(name: str, version: str) -> None:
+def test_further_processes_are_stopped_and_resume(name: str, version: str) -> None:
     assert every_operation(name, version) > 5

@@ -108,7 +108,7 @@ class _Ends:
 
 
 @pytest.mark.parametrize(("kind", "change"), BY_DAY)
-def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
+def test_an_interrupted_version_change_is_resumed(kind: str, change: tuple[int, int]) -> None:
     ends = _Ends(kind, change)
     assert sweep(ends.start, ends.play, ends.check) > 100
 
@@ -117,20 +117,20 @@ def test_an_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_ended_change_is_gone_on_with(kind: str, change: tuple[int, int]) -> None:
+def test_every_interrupted_version_change_is_resumed(kind: str, change: tuple[int, int]) -> None:
     ends = _Ends(kind, change)
     assert sweep(ends.start, ends.play, ends.check) > 40
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [(6, 8), (9, 6)])
-def test_an_archive_is_there_once_wherever_its_change_ended(change: tuple[int, int]) -> None:
+def test_an_archive_exists_once_wherever_its_change_ended(change: tuple[int, int]) -> None:
     ends = _Ends("COPY_ON_WRITE", change, archived=True)
     assert sweep(ends.start, ends.play, ends.check) > 40
 
 
 @pytest.mark.parametrize("change", [(6, 9), pytest.param((9, 6), marks=pytest.mark.slow)])
-def test_a_change_that_another_process_overtakes_takes_nothing_away(
+def test_an_overtaken_version_change_deletes_nothing(
     change: tuple[int, int],
 ) -> None:
     ends = _Ends("COPY_ON_WRITE", change)

@@ -22,7 +22,14 @@ from hoodie_ds.timeline.paths import METADATA_TABLE, claim_path
 from hoodie_ds.transaction.heartbeat import beat
 from tests.cli_runs import done
 from tests.faults import foreign
-from tests.integration.test_several_writers import DEAD_MS, LOCKS, MODE, PROVIDER, Town, Written
+from tests.integration.test_several_writers import (
+    DEAD_MS,
+    LOCKS,
+    MODE,
+    PROVIDER,
+    SharedTable,
+    Written,
+)
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
 
 PARTITIONS = "hoodie.table.metadata.partitions"
@@ -214,20 +221,20 @@ def test_a_warning_names_what_is_dropped(work: str, caplog: pytest.LogCaptureFix
     assert METADATA in told[0].getMessage()
 
 
-def _their_commit(town: Town) -> str:
-    latest = open_table(town.storage).load_timeline().latest_time
+def _their_commit(shared: SharedTable) -> str:
+    latest = open_table(shared.storage).load_timeline().latest_time
     assert latest is not None
     time, body = following(latest), {"partitionToWriteStats": {}, "operationType": "UPSERT"}
-    foreign.complete(town.storage, time, Action.COMMIT, {**body, "extraMetadata": {}})
+    foreign.complete(shared.storage, time, Action.COMMIT, {**body, "extraMetadata": {}})
     return time
 
 
 OWN_LOCKS = ["StorageBasedLockProvider", "InProcessLockProvider"]
 
 
-def town(provider: str | None, version: str = "6") -> Town:
+def shared(provider: str | None, version: str = "6") -> SharedTable:
     named = {PROVIDER: f"{LOCKS}{provider}"} if provider else {}
-    place = Town({**SHARED, **named, VERSION: version})
+    place = SharedTable({**SHARED, **named, VERSION: version})
     place.put(FIRST)
     return place
 
@@ -236,7 +243,7 @@ def town(provider: str | None, version: str = "6") -> Town:
 def test_a_lock_of_ours_alone_is_refused_beside_commits_of_others(
     provider: str | None, version: str
 ) -> None:
-    place = town(provider, version)
+    place = shared(provider, version)
     time = _their_commit(place)
     before = files(place.storage)
     match = rf"{PROVIDER}.*{time}.*another lock.*FileSystemBasedLockProvider.*object store"
@@ -256,7 +263,7 @@ def test_a_lock_of_ours_alone_is_refused_beside_commits_of_others(
 
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_a_commit_of_others_meanwhile_is_one_beside_the_lock(version: str) -> None:
-    place = town(None, version)
+    place = shared(None, version)
     mine = Written(place.writer(), MORE)
     time = _their_commit(place)
     with pytest.raises(OptionError, match=rf"{PROVIDER}.*{time}.*FileSystemBasedLockProvider"):
@@ -265,7 +272,7 @@ def test_a_commit_of_others_meanwhile_is_one_beside_the_lock(version: str) -> No
 
 
 def test_a_write_of_others_that_is_pending_is_one_beside_the_lock() -> None:
-    place = town(None)
+    place = shared(None)
     latest = open_table(place.storage).load_timeline().latest_time
     assert latest is not None
     time = following(latest)

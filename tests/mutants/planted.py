@@ -59,12 +59,12 @@ RECOVERY = "tests/unit/transaction/test_recovery.py"
 ROLLBACK = "tests/unit/transaction/test_rollback.py"
 SPANS = "tests/integration/test_several_batches.py"
 TASKS = "tests/integration/test_tasks.py"
-LISTS = "tests/faults/regressions/test_texts_and_lists.py"
+LISTS = "tests/faults/regressions/test_strings_and_lists.py"
 CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
 USUAL = "tests/integration/test_usual_options.py"
-IN_THE_HAND = "tests/faults/regressions/test_library_in_the_hand.py"
+IN_THE_HAND = "tests/faults/regressions/test_library_usability.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
-OVERTAKEN = "tests/faults/regressions/test_overtaken.py"
+OVERTAKEN = "tests/faults/regressions/test_concurrent_writers.py"
 KNOWN_WRITERS = "tests/faults/regressions/test_known_writers.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
 LATE = "tests/faults/regressions/test_late_drivers_and_tasks.py"
@@ -446,7 +446,7 @@ TYPES = [
             "stored_schema",
             check_exact=Around(lambda check, *given: given[-1] == "record key" or check(*given)),
         ),
-        f"{_TYPES}::test_a_key_column_was_widened_and_every_key_another",
+        f"{_TYPES}::test_a_widened_key_column_changed_every_key",
         "P8: key 1 becomes 1.0, and every upsert an insert",
     ),
     Mutant(
@@ -481,7 +481,7 @@ TYPES = [
     Mutant(
         "text is not looked at before it is stored",
         within("admission._admitted", _is_to_be_checked=returns(False)),
-        f"{_TYPES}::test_text_that_is_none_was_committed_and_never_read_again",
+        f"{_TYPES}::test_broken_utf8_was_committed_and_never_read_again",
         "P3: committed, and every read fails from then on",
     ),
     Mutant(
@@ -490,13 +490,13 @@ TYPES = [
             "admission._check",
             lambda check, array, path: path.endswith(".element") or check(array, path),
         ),
-        f"{_TYPES}::test_text_that_is_none_was_committed_and_never_read_again",
+        f"{_TYPES}::test_broken_utf8_was_committed_and_never_read_again",
         "P3: committed, and every read fails from then on",
     ),
     Mutant(
         "a batch of whatever size is taken whole",
         within("in_chunks", cut=lambda part, _: [part]),
-        f"{_TYPES}::test_a_batch_of_more_text_than_an_array_holds_was_refused",
+        f"{_TYPES}::test_a_batch_with_over_two_gigabytes_of_strings_was_refused",
         "P23: rows are refused that the table can hold",
     ),
     Mutant(
@@ -565,14 +565,14 @@ NAMES_AND_DELETIONS = [
     Mutant(
         "a late task does not see that its instant is complete",
         within("instant_checks._ended", TimelineError=nothing),
-        f"{STOPPED}::test_further_processes_are_stopped_and_go_on"
+        f"{STOPPED}::test_further_processes_are_stopped_and_resume"
         "[a driver left behind in an instant of several batches-6]",
         "P16: readers that list folders see two base files of a slice",
     ),
     Mutant(
         "a late commit leaves the files that it merged",
         within("merge_all_staged", no_late_files=lambda *_: nullcontext()),
-        f"{STOPPED}::test_further_processes_are_stopped_and_go_on[a writer, cow-6]",
+        f"{STOPPED}::test_further_processes_are_stopped_and_resume[a writer, cow-6]",
         "P16: readers that list folders see rows that were rolled back",
     ),
     Mutant(
@@ -613,20 +613,20 @@ NAMES_AND_DELETIONS = [
 ]
 """Of names that two attempts share, and of what is deleted by name."""
 
-_MARKERS = "tests/faults/regressions/test_beside_the_markers.py"
+_MARKERS = "tests/faults/regressions/test_marker_folders.py"
 _MISSING = "tests/faults/regressions/test_missing_files.py"
 _FORMER_LOG = "tests/faults/regressions/test_former_decision_log.py"
 TIMES_AND_NAMES = [
     Mutant(
         "our own temporary files lie among the markers",
         Text('    return f"{OURS}/{time}"\n', '    return f"{TEMP}/{time}"\n'),
-        f"{_MARKERS}::test_hudi_found_no_markers_where_our_own_files_lay_among_them",
+        f"{_MARKERS}::test_hudi_found_no_markers_among_our_files",
         "P11: the JVM's rollback of a dead write leaves its files",
     ),
     Mutant(
         "a log file of an instant of its own is said to be appended to",
         Text('"APPEND" if context.shares_log_files else "CREATE"', '"APPEND"'),
-        f"{_MARKERS}::test_hudi_found_no_markers_where_our_own_files_lay_among_them",
+        f"{_MARKERS}::test_hudi_found_no_markers_among_our_files",
         "every write of the JVM beside a dead write fails",
     ),
     Mutant(
@@ -663,7 +663,7 @@ TIMES_AND_NAMES = [
     Mutant(
         "the timeline is not looked at after a claim",
         seeing("rollback._request", has_other=returns(False)),
-        "tests/faults/test_promises.py::test_a_rollback_takes_no_time_that_was_used_meanwhile",
+        "tests/faults/test_promises.py::test_a_rollback_takes_no_used_time",
         "P5: two actions at one time",
     ),
     Mutant(
@@ -680,7 +680,7 @@ TIMES_AND_NAMES = [
                 Changed(batch, timeline=Changed(batch.timeline, joined=None)), time
             ),
         ),
-        "tests/faults/regressions/test_late_drivers_and_tasks.py::test_a_batch_joined_an_instant_that_had_become_anothers",
+        "tests/faults/regressions/test_late_drivers_and_tasks.py::test_a_batch_joined_an_instant_of_another_writer",
         "P3: rows of earlier micro-batches are not committed",
     ),
     Mutant(
@@ -714,7 +714,7 @@ TIMES_AND_NAMES = [
                 context(batch, *given), batch_attempt=batch.owner
             ),
         ),
-        "tests/faults/test_promises.py::test_an_open_instant_goes_on_in_an_application_that_counts_anew",
+        "tests/faults/test_promises.py::test_an_open_instant_is_continued_by_a_new_application",
         "P2: the replay of a batch meets files of the run that died",
     ),
     Mutant(
@@ -723,7 +723,7 @@ TIMES_AND_NAMES = [
             "bucket_identifier.file_id",
             lambda file_id, bucket, *_: file_id(bucket, uuid.uuid4().int % 10**12),
         ),
-        "tests/faults/test_promises.py::test_a_bucket_is_one_group_whoever_begins_it",
+        "tests/faults/test_promises.py::test_a_bucket_is_one_file_group_of_any_writer",
         "P7: two file groups for one bucket (Hudi #19907)",
     ),
     Mutant(
@@ -919,7 +919,7 @@ COMMITS = [
     Mutant(
         "what came into a replaced partition meanwhile is no conflict",
         instead("check_groups", lambda check, *given: check(*given[:-1], Unlisted(given[-1]))),
-        "tests/faults/test_promises.py::test_what_came_into_a_replaced_partition_is_a_conflict",
+        "tests/faults/test_promises.py::test_a_write_to_a_replaced_partition_is_a_conflict",
         "P3: an overwrite takes rows away that nobody told it of, or leaves them",
     ),
     Mutant(
@@ -944,7 +944,7 @@ COMMITS = [
     Mutant(
         "the marker comes after its file",
         instead("open_data_file", marking_late),
-        "tests/faults/test_promises.py::test_a_file_without_a_marker_never_is",
+        "tests/faults/test_promises.py::test_every_file_has_a_marker",
         "P11: a file that no rollback finds",
     ),
 ]
@@ -1065,7 +1065,7 @@ REPLAYS = [
     Mutant(
         "a commit leaves a writer out that is not put aside",
         within("commit._checked_record", put_aside=nothing),
-        f"{IDENTITY}::test_a_writer_that_was_put_aside_comes_back_and_goes_again",
+        f"{IDENTITY}::test_an_inactive_writer_resumes_and_becomes_inactive_again",
         "P2: the table forgets a writer, and its batch comes twice",
     ),
     Mutant(
@@ -1089,7 +1089,7 @@ REPLAYS = [
     Mutant(
         "batches that are taken back are not written down",
         within("carried_without", record_rolled_back=nothing),
-        f"{IDENTITY}::test_a_stream_went_on_without_the_batches_that_were_taken_back",
+        f"{IDENTITY}::test_a_stream_continued_without_its_rolled_back_batches",
         "P2: a stream goes on without rows that a rollback took, in silence",
     ),
     Mutant(
@@ -1101,31 +1101,31 @@ REPLAYS = [
     Mutant(
         "what was put aside counts though its commit was taken back",
         within("past_writers._find", counts=returns(True)),
-        f"{KNOWN_WRITERS}::test_batches_of_a_writer_that_was_put_aside_were_lost_after_they_were_taken_back",
+        f"{KNOWN_WRITERS}::test_batches_of_an_inactive_writer_were_lost_after_their_rollback",
         "P1: batches that were taken back count as committed, and are lost",
     ),
     Mutant(
         "what is put aside deletes what the table may go back to",
         always("past_writers._is_archived", True),
-        f"{KNOWN_WRITERS}::test_batches_of_a_writer_that_was_put_aside_were_lost_after_they_were_taken_back",
+        f"{KNOWN_WRITERS}::test_batches_of_an_inactive_writer_were_lost_after_their_rollback",
         "P2: a writer is forgotten after a restore, and its batches come twice",
     ),
     Mutant(
         "what was put aside is never deleted",
         always("past_writers._is_archived", False),
-        f"{KNOWN_WRITERS}::test_files_of_a_writer_are_as_many_as_the_timeline_is_long",
+        f"{KNOWN_WRITERS}::test_the_number_of_a_writers_files_follows_the_timeline",
         "P29: files grow with every batch of many writers",
     ),
     Mutant(
         "a write that was taken back counts again once it lies before the timeline",
         within("status_of", is_undone=returns(False)),
-        f"{KNOWN_WRITERS}::test_what_was_put_aside_and_taken_back_stays_gone_when_it_is_archived",
+        f"{KNOWN_WRITERS}::test_rolled_back_entries_of_inactive_writers_stay_void_when_archived",
         "P1: batches that were taken back count as committed, and are lost",
     ),
     Mutant(
         "what releases before put aside outlives its batch",
         within("carried_without", date_entries=nothing),
-        f"{KNOWN_WRITERS}::test_what_a_release_before_has_put_aside_goes_with_what_is_taken_back",
+        f"{KNOWN_WRITERS}::test_entries_of_an_earlier_release_are_rolled_back_with_their_batches",
         "P1: batches that were taken back count as committed, and are lost",
     ),
     Mutant(
@@ -1155,7 +1155,7 @@ REPLAYS = [
     Mutant(
         "first batches without rows leave no mark",
         within("Coordinator._commit_nothing_written", mark=nothing),
-        f"{IDENTITY}::test_a_stream_whose_first_batches_had_no_rows_goes_on",
+        f"{IDENTITY}::test_a_stream_whose_first_batches_had_no_rows_continues",
         "a stream that began with nothing is stopped at its first rows",
     ),
     Mutant(
@@ -1421,7 +1421,7 @@ READS = [
             "        return\n    kept.saved =",
         ),
         "tests/faults/regressions/test_growth.py"
-        "::test_a_log_file_was_looked_for_in_all_commits_since_its_slice_began[9]",
+        "::test_a_log_file_was_searched_in_all_commits_since_its_slice_began[9]",
         "every process reads all commits of an active timeline that is long",
     ),
     Mutant(
@@ -1448,7 +1448,7 @@ READS = [
         "a log file whose blocks name no commit is not compared",
         within("FileSystemView._commit_of", newest_commit_of=nothing),
         "tests/faults/regressions/test_growth.py"
-        "::test_a_damaged_log_file_is_looked_for_in_all_commits",
+        "::test_a_damaged_log_file_is_searched_in_all_commits",
         "P13: damage is told as something else, or passes",
     ),
     Mutant(
@@ -1460,31 +1460,31 @@ READS = [
     Mutant(
         "a write goes on with what a missing file left",
         skipped("WriteView._check"),
-        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
+        f"{_MISSING}::test_no_write_continues_without_a_missing_file[COPY_ON_WRITE-6-BUCKET]",
         "P3: rows of long ago are back, and reads work again",
     ),
     Mutant(
         "a compaction is planned for what a missing file left",
         skipped("WholeView._check"),
-        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[MERGE_ON_READ-9-GLOBAL_SIMPLE]",
+        f"{_MISSING}::test_no_write_continues_without_a_missing_file[MERGE_ON_READ-9-GLOBAL_SIMPLE]",
         "the plan can never be carried out, also once the file is restored",
     ),
     Mutant(
         "a rescaling goes on with what a missing file left",
         Text("    view = plan.whole_view\n", "    view = plan.view\n"),
-        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
+        f"{_MISSING}::test_no_write_continues_without_a_missing_file[COPY_ON_WRITE-6-BUCKET]",
         "P3: rows of long ago are back, and reads work again",
     ),
     Mutant(
         "an overwrite leaves a file group whose file is missing",
         within("replaced_groups", near_groups=returns(set())),
-        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-9-BLOOM]",
+        f"{_MISSING}::test_no_write_continues_without_a_missing_file[COPY_ON_WRITE-9-BLOOM]",
         "P1: overwritten rows are back once the file is restored",
     ),
     Mutant(
         "a bucket that an overwrite begins anew is replaced with the one that is missing",
         within("_checked_record", replaced_groups=Around(lambda found, *given: found(*given[:2]))),
-        f"{_MISSING}::test_no_write_goes_on_with_what_a_missing_file_left[COPY_ON_WRITE-6-BUCKET]",
+        f"{_MISSING}::test_no_write_continues_without_a_missing_file[COPY_ON_WRITE-6-BUCKET]",
         "P1: the rows of an overwrite are gone",
     ),
     Mutant(
@@ -1796,13 +1796,13 @@ LOCKS_AND_TURNS = [
                 outcome.name == "KEEP_OPEN" or append(exclusion, outcome, *given)
             ),
         ),
-        f"{LATE}::test_a_batch_was_reported_as_written_that_another_driver_had_undone",
+        f"{LATE}::test_a_batch_rolled_back_by_another_driver_was_reported_as_written",
         "P3: Spark moves past a batch that was rolled back",
     ),
     Mutant(
         "a batch is committed that waits in another instant",
         within("commit._try_to_commit", check_held_by_no_other=nothing),
-        f"{LATE}::test_a_driver_with_another_number_of_batches_made_written_ones_void",
+        f"{LATE}::test_a_driver_with_another_number_of_batches_lost_written_ones",
         "P2: the batches that wait with it are doubled, or lost",
     ),
     Mutant(
@@ -1835,19 +1835,19 @@ LOCKS_AND_TURNS = [
             "Concurrency.remedy",
             lambda remedy, concurrency: remedy(Changed(concurrency, is_shared=True)),
         ),
-        f"{OVERTAKEN}::test_whoever_is_undone_by_another_writer_is_told_of_the_concurrency_mode",
+        f"{OVERTAKEN}::test_a_write_rolled_back_by_another_names_the_concurrency_mode",
         "two streams kill one another, and nothing says what they need",
     ),
     Mutant(
         "a storage error is told where the instant was rolled back",
         within("translate_rollback_errors", owner_of=returns(ANY)),
-        f"{OVERTAKEN}::test_a_storage_error_is_told_as_it_is_just_where_nobody_took_over",
+        f"{OVERTAKEN}::test_a_storage_error_is_raised_unchanged_unless_the_instant_was_rolled_back",
         "a user reads 'no such file' where another writer is the reason",
     ),
     Mutant(
         "a conflict is never tried again",
         instead("retry_after_conflicts", lambda again, options, write: write()),
-        f"{OVERTAKEN}::test_a_conflict_was_the_end_whatever_hudis_option_said",
+        f"{OVERTAKEN}::test_a_conflict_failed_despite_the_retry_option",
         "writers die of their first conflict",
     ),
     Mutant(
@@ -1858,7 +1858,7 @@ LOCKS_AND_TURNS = [
                 table, Changed(coordinator, abort=nothing), rows
             ),
         ),
-        f"{OVERTAKEN}::test_a_conflict_was_the_end_whatever_hudis_option_said",
+        f"{OVERTAKEN}::test_a_conflict_failed_despite_the_retry_option",
         "what was given up looks like a living writer's for ten minutes",
     ),
     Mutant(
@@ -1870,7 +1870,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a writer is dead as soon as nobody looks",
         within("recover_lazily", ages_ms=returns({})),
-        f"{WRITERS}::test_the_living_are_left_alone_and_the_dead_undone",
+        f"{WRITERS}::test_only_dead_writers_are_rolled_back",
         "P9: a live writer is rolled back (Hudi #10593)",
     ),
     Mutant(
@@ -1881,7 +1881,7 @@ LOCKS_AND_TURNS = [
                 table, clock, timeout_ms * 1000, *given
             ),
         ),
-        f"{WRITERS}::test_the_living_are_left_alone_and_the_dead_undone",
+        f"{WRITERS}::test_only_dead_writers_are_rolled_back",
         "P11: what a dead writer left is never undone",
     ),
     Mutant(
@@ -1899,7 +1899,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a rollback is not logged",
         within("resolve_instant", append_decision=returns(True)),
-        "tests/faults/test_promises.py::test_a_writer_that_is_rolled_back_just_before_its_turn",
+        "tests/faults/test_promises.py::test_a_writer_rolled_back_just_before_its_decision",
         "P3: a commit is rolled back while it is completed",
     ),
     Mutant(
@@ -2045,7 +2045,7 @@ LOCKS_AND_TURNS = [
             "        if properties is None:\n",
         ),
         "tests/faults/regressions/test_creation_races.py"
-        "::test_a_slower_creator_was_told_that_the_table_is_damaged",
+        "::test_a_slower_creator_got_an_error_of_a_damaged_table",
         "P14: a writer is advised to remove the table that another one has just created",
     ),
     Mutant(
@@ -2138,21 +2138,21 @@ LOCKS_AND_TURNS = [
         "a restore that is pending hinders nobody",
         skipped("refuse_restore"),
         "tests/faults/regressions/test_services_planned_meanwhile.py"
-        "::test_writes_went_on_under_a_pending_restore",
+        "::test_writes_continued_during_a_pending_restore",
         "P10: rows that a restore takes back, or part of them",
     ),
     Mutant(
         "what a batch was made from may have been taken back",
         within("check_based", counts=returns(True)),
         "tests/faults/regressions/test_services_planned_meanwhile.py"
-        "::test_a_batch_is_not_committed_on_top_of_what_was_taken_back",
+        "::test_a_batch_is_not_committed_after_a_rollback_of_what_it_read",
         "P10: rows that were rolled back come again with a rewrite",
     ),
     Mutant(
         "a batch opens its instant without another look at the properties",
         within("open_instant", check_unchanged=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"
-        "::test_a_commit_was_put_where_nobody_looks",
+        "::test_a_commit_was_put_on_the_old_timeline",
         "P1: files, and an instant, in a folder where nobody looks",
     ),
     Mutant(
@@ -2375,7 +2375,7 @@ TEXTS = [
         within(
             "Coordinator._commit_nothing_written", WriteResult=Around(lambda result, **_: result())
         ),
-        f"{IN_THE_HAND}::test_a_replay_says_so",
+        f"{IN_THE_HAND}::test_a_replay_is_reported_in_the_result",
         "P2: a caller takes a replay for a write",
     ),
     Mutant(
@@ -2422,7 +2422,7 @@ TEXTS = [
     Mutant(
         "a single text is taken for its letters",
         instead("strings", lambda strings, name, given: strings(name, list(given))),
-        f"{LISTS}::test_the_letters_of_a_text_were_taken_for_partitions",
+        f"{LISTS}::test_the_characters_of_a_string_were_taken_for_partitions",
         "P1: every partition is deleted where one was meant",
     ),
     Mutant(
@@ -2439,13 +2439,13 @@ TEXTS = [
                 Changed(plan, options=Changed(plan.options, exact_partitions=False))
             ),
         ),
-        f"{LISTS}::test_a_star_in_a_name_may_stand_for_itself",
+        f"{LISTS}::test_a_star_may_be_escaped",
         "P1: other partitions than the one named are deleted",
     ),
 ]
 """Of what callers hand over."""
 
-_SPARK = "tests/faults/regressions/test_what_spark_is_told.py"
+_SPARK = "tests/faults/regressions/test_spark_errors.py"
 SPARK = [
     Mutant(
         "the writer that commits begins a batch of its own",
@@ -2455,7 +2455,7 @@ SPARK = [
                 Changed(source, _was_pickled=False), *given, **named
             ),
         ),
-        f"{_SPARK}::test_only_the_writer_that_goes_to_the_tasks_begins_a_batch",
+        f"{_SPARK}::test_only_the_pickled_writer_begins_a_batch",
         "P1: the batch that is about to be committed is rolled back as a dead one",
     ),
     Mutant(
@@ -2911,7 +2911,7 @@ ARCHIVES = [
 """Of archiving."""
 
 _CLUSTERING = "tests/integration/test_clustering.py"
-_BESIDE_CLUSTERINGS = "tests/faults/regressions/test_beside_clusterings.py"
+_BESIDE_CLUSTERINGS = "tests/faults/regressions/test_pending_clusterings.py"
 _CLUSTERER = "tests/unit/services/clustering/test_clusterer.py"
 _ARCHIVE_CHANGE = "tests/unit/services/upgrade/test_archive.py"
 ARCHIVE_CHANGES = [
@@ -2990,7 +2990,7 @@ CLUSTERINGS = [
     Mutant(
         "a batch is committed to what a clustering is to rewrite",
         skipped("conflicts._check_services"),
-        f"{_BESIDE_CLUSTERINGS}::test_what_a_clustering_is_to_rewrite_is_not_changed",
+        f"{_BESIDE_CLUSTERINGS}::test_file_groups_of_a_pending_clustering_are_not_changed",
         "P1: the rows are gone once the clustering completes",
     ),
     Mutant(
@@ -3273,8 +3273,7 @@ INSPECTION = [
     Mutant(
         "a write that failed beside others looks alive",
         within("_dead_where_it_fails", heartbeat=SimpleNamespace(stop=nothing)),
-        f"{IN_THE_HAND}"
-        "::test_each_write_that_failed_beside_others_left_an_instant_until_its_heart_was_old",
+        f"{IN_THE_HAND}::test_a_failed_write_left_its_instant_until_its_heartbeat_expired",
         "pending instants grow with each try",
     ),
     Mutant(
@@ -3643,14 +3642,14 @@ FILE_CHANGES = [
             "(status for status in files)",
         ),
         "tests/faults/regressions/test_lost_completions.py"
-        "::test_the_files_of_a_savepoint_went_after_its_lost_completion[6]",
+        "::test_files_of_a_savepoint_with_a_lost_completion_were_deleted[6]",
         "the table cannot be restored to the savepoint",
     ),
     Mutant(
         "a savepoint does not keep a commit whose completed file is lost",
         within("rollback._checked", check_no_savepoint=nothing),
         "tests/faults/regressions/test_lost_completions.py"
-        "::test_the_files_of_a_savepoint_went_after_its_lost_completion[9]",
+        "::test_files_of_a_savepoint_with_a_lost_completion_were_deleted[9]",
         "the table cannot be restored to the savepoint",
     ),
     Mutant(

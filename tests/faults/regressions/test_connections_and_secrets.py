@@ -60,7 +60,7 @@ def test_credentials_that_came_after_a_failed_try_were_ignored(
     assert _Vault.made == 2
 
 
-def test_a_connection_that_never_answered_is_made_anew(
+def test_a_connection_that_never_answered_is_replaced(
     vault: FsspecStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_Vault, "answer", ConnectionError("nobody there"))

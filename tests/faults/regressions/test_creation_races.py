@@ -21,7 +21,7 @@ def table(storage: MemoryStorage | FaultyStorage, seed: int = 0) -> HoodieTable:
 
 
 @pytest.mark.parametrize("at", range(1, 12))
-def test_a_slower_creator_was_told_that_the_table_is_damaged(at: int) -> None:
+def test_a_slower_creator_got_an_error_of_a_damaged_table(at: int) -> None:
     """The other one's whole first write comes before any of the operations of the slower one."""
     place = MemoryStorage(clock=SimClock())
 
@@ -35,7 +35,7 @@ def test_a_slower_creator_was_told_that_the_table_is_damaged(at: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["", ".hoodie"])
-def test_what_was_listed_of_a_new_table_is_not_taken_for_damage(path: str) -> None:
+def test_files_of_a_new_table_are_not_reported_as_damage(path: str) -> None:
     place = MemoryStorage(clock=SimClock())
 
     def other_is_faster(operation: Operation) -> None:

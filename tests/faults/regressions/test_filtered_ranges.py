@@ -15,7 +15,7 @@ from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("is_cleaned", [False, True])
-def test_what_a_filter_rules_out_is_not_opened(
+def test_files_that_a_filter_rules_out_are_not_opened(
     is_cleaned: bool, version: str, kind: str, tmp_path: Path
 ) -> None:
     table = HoodieTable(tmp_path, {**TRIPS, BUCKETS: "8", TYPE: kind, VERSION: version})

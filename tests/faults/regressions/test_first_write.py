@@ -99,7 +99,7 @@ def test_rows_of_a_task_that_has_many_are_beside_those_of_one_that_has_few(
     assert sorted(zip(*rows.to_pydict().values(), strict=True)) == [("a", 60), ("b", 1)]
 
 
-def test_a_log_that_cannot_be_written_is_given_up(tmp_path: Path) -> None:
+def test_a_failed_log_file_is_given_up(tmp_path: Path) -> None:
     full = patch.object(AppendHandle, "write", side_effect=OutOfSpaceError("no room"))
     with full, pytest.raises(OutOfSpaceError, match="no room"):
         write(tmp_path, [[("a", "a", 5, True)], [("a", "a", 4, True)]])

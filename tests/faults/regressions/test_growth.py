@@ -114,7 +114,7 @@ def commits_parsed(work: Callable[[], object]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_log_file_was_looked_for_in_all_commits_since_its_slice_began(version: int) -> None:
+def test_a_log_file_was_searched_in_all_commits_since_its_slice_began(version: int) -> None:
     """Past 512 commits, which were remembered, every log file had each of them parsed again."""
     table = Table("MERGE_ON_READ", version)
     for _ in range(2):
@@ -137,7 +137,7 @@ def test_a_log_file_was_looked_for_in_all_commits_since_its_slice_began(version:
     assert sum(parsed.values()) <= 2, parsed
 
 
-def test_a_damaged_log_file_is_looked_for_in_all_commits() -> None:
+def test_a_damaged_log_file_is_searched_in_all_commits() -> None:
     """Its blocks do not say which one wrote it."""
     table = Table("MERGE_ON_READ")
     for _ in range(3):
@@ -229,7 +229,7 @@ def test_an_idle_stream_had_all_its_empty_commits_read(version: int) -> None:
     assert table.reread() == [1] * 3
 
 
-def test_small_commits_were_all_read_to_tell_the_size_of_a_row() -> None:
+def test_all_small_commits_were_read_for_the_size_of_a_row() -> None:
     more: dict[str, Any] = {
         "hoodie.index.type": "BLOOM",
         "hoodie.datasource.write.operation": "insert",

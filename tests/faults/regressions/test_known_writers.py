@@ -117,7 +117,7 @@ def brought_again(place: Place, query: str, numbers: Iterable[int]) -> list[int]
 
 @pytest.mark.parametrize("how", UNDOINGS)
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_batches_of_a_writer_that_was_put_aside_were_lost_after_they_were_taken_back(
+def test_batches_of_an_inactive_writer_were_lost_after_their_rollback(
     version: str, how: str
 ) -> None:
     place = Place(
@@ -145,7 +145,7 @@ def test_batches_of_a_writer_that_was_put_aside_were_lost_after_they_were_taken_
 
 
 @pytest.mark.parametrize("how", UNDOINGS[:2])
-def test_what_was_put_aside_and_taken_back_stays_gone_when_it_is_archived(how: str) -> None:
+def test_rolled_back_entries_of_inactive_writers_stay_void_when_archived(how: str) -> None:
     place = Place(f"archived {how}", Limits(writers_carried=2), **SHORT)
     place.stream(BatchId("q", 0), row("q0"))
     others(place, "one", 3)
@@ -162,7 +162,7 @@ def test_what_was_put_aside_and_taken_back_stays_gone_when_it_is_archived(how: s
 
 @pytest.mark.parametrize("how", UNDOINGS[:2])
 @pytest.mark.parametrize("archived", [False, True])
-def test_what_a_release_before_has_put_aside_goes_with_what_is_taken_back(
+def test_entries_of_an_earlier_release_are_rolled_back_with_their_batches(
     how: str, archived: bool
 ) -> None:
     place = Place(f"undated {how} {archived}", Limits(writers_carried=2), **SHORT)
@@ -186,7 +186,7 @@ def test_what_a_release_before_has_put_aside_goes_with_what_is_taken_back(
     assert brought_again(place, "r", range(3)) == [2]
 
 
-def test_files_of_a_writer_are_as_many_as_the_timeline_is_long() -> None:
+def test_the_number_of_a_writers_files_follows_the_timeline() -> None:
     place = Place("files", Limits(writers_carried=1), **SHORT)
     for number in range(8):
         place.stream(BatchId("q", number), row(f"q{number}"))

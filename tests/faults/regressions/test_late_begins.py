@@ -17,7 +17,7 @@ from tests.tables import TRIPS, VERSION, trips
 
 
 @pytest.mark.parametrize("changes", [False, True])
-def test_a_batch_is_never_without_a_commit_that_was_chosen(changes: bool, tmp_path: Path) -> None:
+def test_a_batch_sees_every_decided_commit(changes: bool, tmp_path: Path) -> None:
     """The rows behind the late commit were left out of the batch, and never came again."""
     table = HoodieTable(tmp_path / "t", {**TRIPS, VERSION: "6"})
     table.upsert(trips(("a", "x", 1, 1.0)))

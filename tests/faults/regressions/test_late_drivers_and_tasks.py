@@ -81,7 +81,7 @@ def expected(batches: int) -> list[list[tuple[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_batch_that_waits_for_the_next_was_committed_twice(kind: str) -> None:
+def test_a_batch_waiting_in_an_open_instant_was_committed_twice(kind: str) -> None:
     """A second driver writes the whole batch before some operation of the first one."""
     at, overtaken = 0, 0
     with one_thread():
@@ -181,7 +181,7 @@ def test_a_batch_that_one_commit_holds_was_completed_from_a_manifest_too() -> No
     assert found(waiting.storage) == expected(2)
 
 
-def test_a_batch_joined_an_instant_that_had_become_anothers() -> None:
+def test_a_batch_joined_an_instant_of_another_writer() -> None:
     drivers = Drivers("anothers", SPAN)
     with one_thread():
         drivers.write(0, rows(0))
@@ -212,7 +212,7 @@ def test_a_batch_without_a_number_is_superseded_by_none() -> None:
 
 
 @pytest.mark.parametrize("name", ["manifest_1.json", ".inflight"])
-def test_damage_is_no_reason_to_undo_what_waits(name: str) -> None:
+def test_a_damaged_instant_does_not_roll_back_waiting_batches(name: str) -> None:
     """What the file would say of the batches is not known, and Spark has moved past them."""
     drivers = Drivers(f"damaged-{name}", {"hoodie.streaming.batches.per.commit": "3"})
     with one_thread():
@@ -225,7 +225,7 @@ def test_damage_is_no_reason_to_undo_what_waits(name: str) -> None:
     assert found(drivers.storage) == expected(3)
 
 
-def test_a_driver_with_another_number_of_batches_made_written_ones_void() -> None:
+def test_a_driver_with_another_number_of_batches_lost_written_ones() -> None:
     """Its commit of a batch that waits elsewhere would have those that wait with it undone."""
     drivers = Drivers("other-span", {**SPAN, "hoodie.streaming.batches.per.commit": "3"})
     alone = Drivers("other-span", {})
@@ -241,7 +241,7 @@ def test_a_driver_with_another_number_of_batches_made_written_ones_void() -> Non
     assert found(drivers.storage) == expected(3)
 
 
-def test_a_batch_was_reported_as_written_that_another_driver_had_undone() -> None:
+def test_a_batch_rolled_back_by_another_driver_was_reported_as_written() -> None:
     """Between the driver's last look at the timeline and its manifest."""
     drivers = Drivers("undone", SPAN)
     undone: list[Any] = []
@@ -326,7 +326,7 @@ def test_a_rollback_of_an_archived_instant_hid_its_rows(kind: str) -> None:
     assert found(drivers.storage) == expected(4)
 
 
-def test_a_first_instant_that_others_overtook_is_rolled_back_as_ever() -> None:
+def test_a_first_instant_that_others_overtook_is_rolled_back() -> None:
     """It lies before the first commit too, and nothing was archived."""
     drivers = Drivers("first", {})
     with one_thread():

@@ -89,7 +89,7 @@ def test_log_blocks_of_a_write_whose_instant_has_vanished_were_not_missed() -> N
     assert table.inspect.verify().findings == ()
 
 
-def test_what_was_taken_back_has_not_vanished() -> None:
+def test_rolled_back_instants_have_not_vanished() -> None:
     storage, table, time, (path, body) = _lost("9", COW, 3)
     storage.put_if_absent(path, body)
     data = {path: body for path, body in storage.files.items() if time in path and "_" in path}
@@ -151,7 +151,7 @@ def test_rows_of_a_lost_completion_are_given_up_by_hand(
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_the_files_of_a_savepoint_went_after_its_lost_completion(version: str) -> None:
+def test_files_of_a_savepoint_with_a_lost_completion_were_deleted(version: str) -> None:
     storage = MemoryStorage(clock=SimClock())
     options = {**TRIPS, BUCKETS: "1", TYPE: COW, VERSION: version}
     table = HoodieTable("/t", options, storage=storage, clock=SimClock(), ids=SimIds())
@@ -219,7 +219,7 @@ def test_a_lost_compaction_hides_no_row(version: str) -> None:
 
 
 @pytest.mark.parametrize("action", [Action.ROLLBACK, Action.RESTORE])
-def test_what_another_engine_is_taking_back_is_not_lost(action: Action) -> None:
+def test_instants_that_another_engine_rolls_back_are_not_lost(action: Action) -> None:
     """It deletes the completed file first; the plan of its rollback, or its restore, is there."""
     storage, table, time, _ = _lost("6", COW, 3)
     undoing = Instant("20990101000000000", action, State.REQUESTED)

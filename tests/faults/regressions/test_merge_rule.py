@@ -89,7 +89,7 @@ def test_a_batch_forgot_that_a_row_came_after_a_delete(table: str, tmp_path: Pat
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("order", [None, 3])
-def test_a_delete_of_what_is_deleted_takes_no_part(
+def test_a_delete_of_a_deleted_row_is_ignored(
     table: str, order: int | None, tmp_path: Path
 ) -> None:
     told: list[Told] = [("d", None), ("d", 5), ("u", order)]

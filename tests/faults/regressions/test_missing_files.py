@@ -135,9 +135,7 @@ def read(storage: MemoryStorage, *how: str) -> Rows:
         ],
     ),
 )
-def test_no_write_goes_on_with_what_a_missing_file_left(
-    kind: str, version: str, index: str
-) -> None:
+def test_no_write_continues_without_a_missing_file(kind: str, version: str, index: str) -> None:
     begun, before = filled(kind, version, index)
     files = [path for path in begun.files if path[0] in "pq" and not NO_TURN.search(path)]
     refused: list[tuple[str, str]] = []

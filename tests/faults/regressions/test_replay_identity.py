@@ -207,7 +207,7 @@ def test_commits_grew_with_every_writer_that_ever_wrote() -> None:
     assert not check_table(place.storage.files, settled=True, buckets=True)
 
 
-def test_a_writer_that_was_put_aside_comes_back_and_goes_again() -> None:
+def test_an_inactive_writer_resumes_and_becomes_inactive_again() -> None:
     place = Place("put aside")
 
     def others(name: str) -> None:
@@ -251,7 +251,7 @@ def test_a_stream_lost_the_rows_of_a_table_that_was_deleted(span: str) -> None:
 
 @pytest.mark.parametrize("undo", ["rollback", "restore"])
 @pytest.mark.parametrize("span", ["1", "2"])
-def test_a_stream_went_on_without_the_batches_that_were_taken_back(undo: str, span: str) -> None:
+def test_a_stream_continued_without_its_rolled_back_batches(undo: str, span: str) -> None:
     place = Place(f"taken back {undo} {span}", **{SPAN: span})
     for number in range(8):
         place.stream(BatchId("q", number), row(f"k{number}"))
@@ -279,7 +279,7 @@ def test_a_stream_went_on_without_the_batches_that_were_taken_back(undo: str, sp
         assert "k13" in place.ids
 
 
-def test_what_was_taken_back_is_not_known_any_more() -> None:
+def test_rolled_back_batches_are_no_longer_known() -> None:
     place = Place("damaged note")
     for number in range(3):
         place.stream(BatchId("q", number), row(f"k{number}"))
@@ -293,7 +293,7 @@ def test_what_was_taken_back_is_not_known_any_more() -> None:
 
 
 @pytest.mark.parametrize("span", ["1", "3"])
-def test_a_stream_whose_first_batches_had_no_rows_goes_on(span: str) -> None:
+def test_a_stream_whose_first_batches_had_no_rows_continues(span: str) -> None:
     place = Place(f"no rows {span}", **{SPAN: span})
     nothing = row("a").slice(0, 0)
     for number in range(3):
@@ -317,7 +317,7 @@ def test_numbered_writes_may_begin_anywhere_and_leave_no_mark() -> None:
     assert not [path for path in place.storage.files if path.startswith(WRITERS)]
 
 
-def test_a_guard_carries_the_writers_of_late_and_other_engines_as_found() -> None:
+def test_a_guard_carries_writers_of_late_commits_and_of_other_engines() -> None:
     guard = ReplayGuard({"jvm": "7", "odd": "x"}, {"odd": {}})
     for number in range(CARRIED + 2):
         guard = guard.with_batch(BatchId(f"q{number}", 0), InputDigest(1, 1))

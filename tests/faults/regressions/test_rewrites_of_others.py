@@ -55,7 +55,7 @@ def test_a_rewrite_with_an_older_schema_hid_a_column(
     assert table.read(columns=["added"]).to_pydict() == {"added": ["precious"]}
 
 
-def test_a_write_that_lacks_a_column_of_its_own_accord_counts() -> None:
+def test_a_write_without_a_column_is_not_a_rewrite() -> None:
     storage, table = _table()
     table.upsert(trips(("a", "x", 1, 1.0)))
     table.upsert(trips(("a", "x", 2, 2.0)).append_column("added", [["x"]]))
@@ -64,7 +64,7 @@ def test_a_write_that_lacks_a_column_of_its_own_accord_counts() -> None:
     assert "added" not in table.schema.names
 
 
-def test_where_writes_are_archived_the_rewrite_says_the_schema() -> None:
+def test_the_schema_is_the_rewrites_if_all_writes_are_archived() -> None:
     storage, table = _table()
     table.upsert(trips(("a", "x", 1, 1.0)))
     schema = _schema_of_first(storage)

@@ -16,9 +16,7 @@ from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_rollback_that_has_been_in_one_partition_gives_no_mixture(
-    is_done: bool, tmp_path: Path
-) -> None:
+def test_a_rollback_in_one_partition_gives_no_mixed_rows(is_done: bool, tmp_path: Path) -> None:
     """Version 6 takes rows of log files back by blocks, one log file after the other."""
     path, aside = tmp_path / "table", tmp_path / "aside"
     options = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ", VERSION: "6"}
@@ -40,7 +38,7 @@ def test_a_rollback_that_has_been_in_one_partition_gives_no_mixture(
 
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_what_has_taken_the_files_of_a_scan_is_told(
+def test_a_scan_names_the_rollback_that_deleted_its_files(
     kind: str, version: str, tmp_path: Path
 ) -> None:
     """The table was looked at before a rollback, or before a clean, and is read after it."""
@@ -66,7 +64,7 @@ def test_what_has_taken_the_files_of_a_scan_is_told(
     assert table.read(["fare"])["fare"].to_pylist() == [7.0]
 
 
-def test_a_moment_that_was_cleaned_is_not_to_be_read_again(tmp_path: Path) -> None:
+def test_a_read_of_a_cleaned_instant_is_not_retried(tmp_path: Path) -> None:
     """A clean by versions names no time from which on all is there."""
     table = HoodieTable(tmp_path, {**TRIPS, BUCKETS: "1"})
     first = table.upsert(trips(("a", "x", 1, 1.0)))

@@ -65,7 +65,7 @@ def test_a_write_made_older_rows_the_newest(kind: str) -> None:
     assert check_table(storage.files, settled=True, buckets=True, archived=times[1:4]) == []
 
 
-def test_what_lies_between_savepoints_is_committed_where_all_commits_have_one() -> None:
+def test_instants_between_savepoints_count_as_committed() -> None:
     storage, table, times = _table("COPY_ON_WRITE")
     savepoint(storage, times[0])
     savepoint(storage, times[4])

@@ -89,7 +89,7 @@ def test_an_earlier_instant_that_adds_nothing_commits_beside_a_later_column(plac
     assert place.read("id", "extra")[-2:] == [("1", "dear"), ("2", None)]
 
 
-def test_columns_that_case_alone_tells_apart_meet(place: Place) -> None:
+def test_columns_that_differ_only_in_case_conflict(place: Place) -> None:
     one = place.begin(with_column(trips(("1", "x", 1, 1.0)), "Tip", [1.0], pa.float64()))
     two = place.begin(with_column(trips(("2", "y", 1, 1.0)), "tip", [1.0], pa.float64()))
     messages = one.write(), two.write()

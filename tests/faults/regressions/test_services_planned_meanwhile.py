@@ -165,7 +165,7 @@ def test_plans_without_anything_to_do_name_no_file_group() -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("mode", MODES)
-def test_what_was_planned_and_completed_meanwhile_is_a_conflict(kind: str, mode: str) -> None:
+def test_a_service_planned_and_completed_meanwhile_is_a_conflict(kind: str, mode: str) -> None:
     place = _place(kind, mode)
     batch = place.begin(MINE)
     message = batch.write()
@@ -202,7 +202,7 @@ def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_writes_went_on_under_a_pending_restore(mode: str) -> None:
+def test_writes_continued_during_a_pending_restore(mode: str) -> None:
     place = _place("COPY_ON_WRITE", mode)
     batch = place.begin(MINE)
     message = batch.write()
@@ -228,7 +228,7 @@ def _but_locks(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("recovery", [recover, _recover_lazily])
-def test_nothing_is_undone_under_a_pending_restore(
+def test_nothing_is_rolled_back_during_a_pending_restore(
     recovery: Callable[[Table, SimClock], object],
 ) -> None:
     place = _place("COPY_ON_WRITE")
@@ -239,7 +239,7 @@ def test_nothing_is_undone_under_a_pending_restore(
     assert timeline_of(place.storage).pending[0].action is Action.COMMIT
 
 
-def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
+def test_a_decision_is_not_applied_during_a_pending_restore() -> None:
     place = _place("COPY_ON_WRITE")
     crash = Fault(
         Effect.CRASH_AFTER, kinds=frozenset({Kind.PUT}), path=".hoodie/.locks/decisions/*"
@@ -254,7 +254,7 @@ def test_a_decision_is_not_carried_out_under_a_pending_restore() -> None:
 
 
 @pytest.mark.parametrize("restored", [True, False], ids=["restored", "rolled back"])
-def test_a_batch_is_not_committed_on_top_of_what_was_taken_back(restored: bool) -> None:
+def test_a_batch_is_not_committed_after_a_rollback_of_what_it_read(restored: bool) -> None:
     place = _place("COPY_ON_WRITE")
     place.table.upsert(trips(("1", "x", 1, 1.0)))
     last = place.table.timeline.commits[-1].time

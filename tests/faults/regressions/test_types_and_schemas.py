@@ -56,9 +56,7 @@ WIDENED = {
 
 @pytest.mark.parametrize("name", WIDENED)
 @pytest.mark.parametrize("operation", ["upsert", "delete"])
-def test_a_key_column_was_widened_and_every_key_another(
-    tmp_path: Path, name: str, operation: str
-) -> None:
+def test_a_widened_key_column_changed_every_key(tmp_path: Path, name: str, operation: str) -> None:
     stored, value, arriving, same = WIDENED[name]
     there = table(tmp_path)
     there.upsert(pa.table({"id": one(stored, value), "v": ["a"]}))
@@ -76,7 +74,7 @@ def test_a_key_column_was_widened_and_every_key_another(
         ("ordering column 'ts'", {"precombine": "ts"}),
     ],
 )
-def test_what_finds_and_orders_rows_was_widened(
+def test_key_and_ordering_columns_were_widened(
     tmp_path: Path, name: str, options: dict[str, str]
 ) -> None:
     def rows(kind: pa.DataType) -> pa.Table:
@@ -191,7 +189,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", TEXTS)
-def test_text_that_is_none_was_committed_and_never_read_again(
+def test_broken_utf8_was_committed_and_never_read_again(
     tmp_path: Path, name: str, form: str
 ) -> None:
     path, values = TEXTS[name]
@@ -231,7 +229,7 @@ def test_categories_of_polars_were_refused(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"key": "c"}, {"partitionpath": "c"}, {"precombine": "c"}])
-def test_keys_and_ordering_values_that_are_no_text(tmp_path: Path, options: dict[str, str]) -> None:
+def test_binary_keys_and_ordering_values(tmp_path: Path, options: dict[str, str]) -> None:
     there = table(tmp_path, "MERGE_ON_READ", **options)
     rows = pa.table({"id": ["0", "1", "2", "3", "4", "5"], "c": text(NO_TEXT)})
     for write in (there.upsert, there.insert):
@@ -292,7 +290,7 @@ def test_a_column_was_nested_deeper_than_readers_follow(tmp_path: Path, levels: 
         table(tmp_path).upsert(schema.empty_table())
 
 
-def test_a_batch_of_more_text_than_an_array_holds_was_refused(tmp_path: Path) -> None:
+def test_a_batch_with_over_two_gigabytes_of_strings_was_refused(tmp_path: Path) -> None:
     """As with 2 GiB, which is where an array of text ends, but smaller."""
     texts = ["x" * (i % 300) for i in range(300)]
     rows = pa.table(

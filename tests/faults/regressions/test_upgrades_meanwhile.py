@@ -44,7 +44,7 @@ def _raise_version(storage: Storage) -> None:
     _change(storage, "timeline.layout.version=1", "timeline.layout.version=2")
 
 
-def test_a_commit_was_put_where_nobody_looks(place: Place) -> None:
+def test_a_commit_was_put_on_the_old_timeline(place: Place) -> None:
     batch = place.begin(MINE)
     upgrade(place.storage)
     before = _left(place)
@@ -207,7 +207,7 @@ def test_other_changes_of_the_properties(place: Place, what: str, before_first_r
         assert any(path.endswith("/aborted") for path in place.storage.files)
 
 
-def test_a_table_that_was_created_meanwhile_is_the_one_that_was_meant() -> None:
+def test_a_table_created_meanwhile_is_used() -> None:
     place = Place({**TRIPS, BUCKETS: "1", MODE: SEVERAL})
     one, two = place.begin(MINE), place.begin(trips(("1", "y", 1, 1.0)))
     messages = one.write(), two.write()

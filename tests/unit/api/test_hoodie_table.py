@@ -55,7 +55,7 @@ def test_instants_increase_while_the_clock_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_the_representation_names_the_table(tmp_path: Path) -> None:
+def test_properties_and_schema_describe_the_table(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     table.upsert(ROWS)
     assert (table.properties.name, table.properties.version) == ("trips", 6)

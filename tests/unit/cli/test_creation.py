@@ -83,7 +83,7 @@ def test_an_empty_table_is_created(tmp_path: Path) -> None:
         (["load", "{0}/t", "{0}/none.csv"], "does not exist"),
     ],
 )
-def test_an_unsupported_file_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_unusable_arguments_print_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
     for kind in ("csv", "parquet"):
         written(tmp_path, kind)
     (tmp_path / "rows.txt").write_text("x")

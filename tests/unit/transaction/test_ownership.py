@@ -14,7 +14,7 @@ def test_a_time_belongs_to_its_first_owner() -> None:
     assert not claim(storage, TIME, "b")
 
 
-def test_a_claim_deleted_while_it_is_read_is_not_taken() -> None:
+def test_a_time_whose_claim_is_deleted_meanwhile_is_not_taken() -> None:
     storage = MemoryStorage()
     assert claim(storage, TIME, "a")
 

@@ -38,7 +38,7 @@ def test_a_path_of_another_system_became_a_local_folder(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["a:b/t", "./s3:/t", "/data/x:/t", "file:/data/t"])
-def test_folders_with_a_colon_stay_what_they_are(path: str) -> None:
+def test_folders_with_a_colon_are_local_paths(path: str) -> None:
     assert WriteOptions.parse({**KEYED, "path": path}).base_path == path
 
 
@@ -88,12 +88,12 @@ def test_options_under_names_that_nothing_reads_were_passed_over(key: str, tmp_p
 
 
 @pytest.mark.parametrize("path", [None, 5, b"/tmp/t"])
-def test_a_path_that_is_no_text_was_a_type_error(path: str) -> None:
+def test_a_path_that_is_no_string_was_a_type_error(path: str) -> None:
     with pytest.raises(OptionError, match="give the table's folder"):
         HoodieTable(path, KEYED)
 
 
-def test_a_frame_without_rows_yet_is_to_be_collected(tmp_path: Path) -> None:
+def test_a_lazy_frame_must_be_collected(tmp_path: Path) -> None:
     class LazyFrame:
         pass
 
@@ -130,7 +130,7 @@ BY_CITY = {**KEYED, "hoodie.datasource.write.partitionpath.field": "city"}
         ("bulk_insert", "upsert"),
     ],
 )
-def test_the_option_operation_beat_the_method_that_was_called(
+def test_the_option_operation_replaced_the_called_method(
     said: str, method: str, where: str, tmp_path: Path
 ) -> None:
     HoodieTable(tmp_path / "t", BY_CITY).upsert(CITIES)
@@ -200,7 +200,7 @@ def test_an_option_of_delta_or_iceberg_gave_the_latest_rows(key: str, remedy: st
         assert key.lower() in str(refused.value)
 
 
-def test_the_class_of_hudis_glue_sync_was_passed_over_and_a_metastore_asked() -> None:
+def test_hudis_glue_sync_class_was_ignored() -> None:
     glue = "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"
     tool = {"hoodie.meta.sync.client.tool.class": glue}
     given = {**KEYED, **tool, "path": "/tmp/t", "hoodie.datasource.hive_sync.enable": "true"}
@@ -210,7 +210,7 @@ def test_the_class_of_hudis_glue_sync_was_passed_over_and_a_metastore_asked() ->
     WriteOptions.parse({**KEYED, **tool, "path": "/tmp/t"})
 
 
-def test_rows_without_a_field_of_the_table_are_told_which_role_it_has(tmp_path: Path) -> None:
+def test_rows_without_a_field_name_its_role(tmp_path: Path) -> None:
     other = {**KEYED, "hoodie.datasource.write.recordkey.field": "nr"}
     with pytest.raises(SchemaError, match=r"^record key field 'nr' does not exist"):
         HoodieTable(tmp_path / "new", other).upsert(ROWS)

@@ -31,7 +31,7 @@ def _table(storage: object, **options: str) -> HoodieTable:
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_hudi_found_no_markers_where_our_own_files_lay_among_them(version: str) -> None:
+def test_hudi_found_no_markers_among_our_files(version: str) -> None:
     storage = FaultyStorage(MemoryStorage("memory://markers"))
     table = _table(storage, **{"hoodie.write.table.version": version})
     table.upsert(ONE)

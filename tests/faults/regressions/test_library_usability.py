@@ -80,7 +80,7 @@ def test_rows_had_to_be_a_table_of_pyarrow(table: HoodieTable, form: str) -> Non
 
 
 @pytest.mark.parametrize("rows", [None, "a.parquet", [{"id": "a"}], {"id": ["a"]}, ROWS["id"], 7])
-def test_rows_that_are_none_are_refused(table: HoodieTable, rows: object) -> None:
+def test_objects_that_are_no_rows_are_refused(table: HoodieTable, rows: object) -> None:
     with pytest.raises(SchemaError, match="cannot be read as Arrow data"):
         table.upsert(rows)
 
@@ -108,7 +108,7 @@ def test_a_table_that_has_such_a_column_keeps_it(table: HoodieTable) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_writes_told_nothing(kind: str) -> None:
+def test_writes_returned_nothing(kind: str) -> None:
     table = HoodieTable("memory://t", {**TRIPS, TYPE: kind}, storage=MemoryStorage())
     first = table.upsert(ROWS)
     assert first == WriteResult(table.timeline.commits[-1].time, inserted=2)
@@ -131,7 +131,7 @@ def test_a_write_without_rows_has_no_instant(table: HoodieTable) -> None:
     )
 
 
-def test_a_replay_says_so(table: HoodieTable) -> None:
+def test_a_replay_is_reported_in_the_result(table: HoodieTable) -> None:
     writer = "hoodie.datasource.write.streaming.checkpoint.identifier"
     once = {writer: "w", "hoodie.datasource.write.batch.identifier": "1"}
     assert not table.insert(ROWS, once).already_committed
@@ -139,7 +139,7 @@ def test_a_replay_says_so(table: HoodieTable) -> None:
     assert len(table.timeline.commits) == 1
 
 
-def test_a_replacement_says_its_instant(table: HoodieTable) -> None:
+def test_an_overwrite_returns_its_instant(table: HoodieTable) -> None:
     table.upsert(ROWS)
     assert table.overwrite(ROWS.slice(0, 1)).inserted == 1
     gone = table.delete_partitions("x")
@@ -154,12 +154,12 @@ def test_a_replacement_says_its_instant(table: HoodieTable) -> None:
         {"hoodie.index.type": "RECORD_INDEX"},
     ],
 )
-def test_a_typo_was_told_when_the_table_was_used(options: dict[str, str]) -> None:
+def test_a_typo_was_reported_only_when_the_table_was_used(options: dict[str, str]) -> None:
     with pytest.raises(OptionError):
         HoodieTable("memory://t", options)
 
 
-def test_what_is_wrong_with_writes_and_with_reads_is_told_together() -> None:
+def test_errors_of_write_and_read_options_are_reported_together() -> None:
     options = {
         "hoodie.tabel.name": "t",
         "hoodie.index.type": "HBASE",
@@ -170,7 +170,7 @@ def test_what_is_wrong_with_writes_and_with_reads_is_told_together() -> None:
     assert [part.key for part in caught.value.parts] == list(options)
 
 
-def test_a_path_may_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_object_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     HoodieTable(tmp_path / "t", TRIPS).upsert(ROWS)
     assert found(HoodieTable(str(tmp_path / "t"))) == READ
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -178,7 +178,7 @@ def test_a_path_may_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert found(HoodieTable(Path("~") / "t")) == READ
 
 
-def test_representations_say_what_a_thing_is(table: HoodieTable, tmp_path: Path) -> None:
+def test_representations_name_the_kind_and_the_content(table: HoodieTable, tmp_path: Path) -> None:
     secret = {"hoodie.py.storage.option.secret": "hush"}
     assert repr(HoodieTable(tmp_path, secret)) == f"HoodieTable({str(tmp_path)!r})"
     table.upsert(ROWS)
@@ -194,7 +194,7 @@ def test_all_errors_are_at_hand() -> None:
     assert hoodie_ds.WriteConflictError is errors.WriteConflictError
 
 
-def test_completion_offered_what_is_no_name_of_ours() -> None:
+def test_completion_offered_private_names() -> None:
     offered = [name for name in dir(hoodie_ds) if not name.startswith("_")]
     assert {*hoodie_ds.__all__, "errors"} == {*offered, "__version__"}
     assert not {"Any", "import_module", "TYPE_CHECKING", "annotations"} & set(offered)
@@ -244,7 +244,7 @@ def test_rows_that_can_be_read_once_are_written_again_after_a_conflict(
     assert (len(tries), found(table)) == (2, READ)
 
 
-def test_each_write_that_failed_beside_others_left_an_instant_until_its_heart_was_old() -> None:
+def test_a_failed_write_left_its_instant_until_its_heartbeat_expired() -> None:
     storage = MemoryStorage()
     several = {**TRIPS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
     table = HoodieTable("/t", several, storage=storage)

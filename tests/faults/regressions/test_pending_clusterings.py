@@ -52,7 +52,7 @@ def _latest(timeline: Timeline) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", TYPES)
-def test_what_a_clustering_is_to_rewrite_is_not_changed(kind: str, mode: str) -> None:
+def test_file_groups_of_a_pending_clustering_are_not_changed(kind: str, mode: str) -> None:
     place, time = _planned(kind, mode)
     for write in (
         lambda: place.table.upsert(UPDATE),
@@ -105,7 +105,7 @@ def test_a_clustering_gives_way_by_option(mode: str, state: State) -> None:
     assert late not in place.storage.files
 
 
-def test_a_batch_that_overwrites_beside_a_begun_clustering_opens_an_instant_of_its_own() -> None:
+def test_an_overwrite_during_a_clustering_opens_its_own_instant() -> None:
     """The clustering's inflight file, which names no owner, is later than the batch's time."""
     place = Place({**BY_KEY, MODE: SEVERAL})
     place.table.upsert(FIRST)
@@ -132,7 +132,7 @@ def test_the_error_travels_between_processes() -> None:
     assert (str(again), again.instant_time) == ("of clustering 1", "1")
 
 
-def test_a_table_in_which_hudi_planned_a_clustering_goes_on(tmp_path: Path) -> None:
+def test_a_table_with_a_clustering_planned_by_hudi_is_written(tmp_path: Path) -> None:
     table = HoodieTable(str(unzip_table(GOLDEN, tmp_path)))
     rows = table.read()
     planned, free = _rows_of(rows, "c32467c1"), _rows_of(rows, "67fb3cd2")

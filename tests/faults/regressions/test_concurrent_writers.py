@@ -73,7 +73,7 @@ class Beside:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_whoever_is_undone_by_another_writer_is_told_of_the_concurrency_mode(kind: str) -> None:
+def test_a_write_rolled_back_by_another_names_the_concurrency_mode(kind: str) -> None:
     """Whatever operation it is at, and whatever that operation says."""
     at, told = 1, 0
     with one_thread():
@@ -112,7 +112,7 @@ def test_a_folder_that_is_filled_while_it_is_deleted_was_an_error(
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES])
-def test_another_error_of_deleting_a_folder_is_told(
+def test_another_error_of_deleting_a_folder_is_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     storage = LocalStorage(str(tmp_path))
@@ -164,7 +164,7 @@ def changing(place: Beside, times: int) -> Callable[[Operation], None]:
 
 
 @pytest.mark.parametrize(("retries", "conflicts"), [("0", 1), ("1", 1), ("2", 2), ("1", 2)])
-def test_a_conflict_was_the_end_whatever_hudis_option_said(retries: str, conflicts: int) -> None:
+def test_a_conflict_failed_despite_the_retry_option(retries: str, conflicts: int) -> None:
     with one_thread():
         place = Beside(f"retries {retries} {conflicts}", {**SHARED, RETRIES: retries})
         table = place.table(changing(place, conflicts))
@@ -180,7 +180,7 @@ def test_a_conflict_was_the_end_whatever_hudis_option_said(retries: str, conflic
         assert not place.table().timeline.pending
 
 
-def test_a_single_writer_that_meets_another_one_is_not_tried_again() -> None:
+def test_a_single_writer_that_meets_another_is_not_retried() -> None:
     with one_thread():
         place = Beside("single", {RETRIES: "5"})
         with pytest.raises(HoodieError, match=MODE):
@@ -189,7 +189,9 @@ def test_a_single_writer_that_meets_another_one_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("taken_over", [True, False])
-def test_a_storage_error_is_told_as_it_is_just_where_nobody_took_over(taken_over: bool) -> None:
+def test_a_storage_error_is_raised_unchanged_unless_the_instant_was_rolled_back(
+    taken_over: bool,
+) -> None:
     with one_thread():
         place = Beside(f"error {taken_over}", {})
 

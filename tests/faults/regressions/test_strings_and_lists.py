@@ -40,7 +40,7 @@ def test_a_partition_was_deleted_by_the_parts_of_its_name(table: HoodieTable, na
         ("a*c", {"a*c", "abc"}),
     ],
 )
-def test_the_letters_of_a_text_were_taken_for_partitions(
+def test_the_characters_of_a_string_were_taken_for_partitions(
     table: HoodieTable, pattern: str, gone: set[str]
 ) -> None:
     table.delete_partitions(pattern)
@@ -48,7 +48,7 @@ def test_the_letters_of_a_text_were_taken_for_partitions(
 
 
 @pytest.mark.parametrize("name", ["a*c", "*"])
-def test_a_star_in_a_name_may_stand_for_itself(table: HoodieTable, name: str) -> None:
+def test_a_star_may_be_escaped(table: HoodieTable, name: str) -> None:
     table.delete_partitions([name], exact=True)
     assert partitions(table) == set(NAMES) - {name}
 
@@ -62,20 +62,20 @@ def test_the_option_of_a_table_does_not_add_to_the_partitions_named() -> None:
 
 
 @pytest.mark.parametrize("wrong", [[], (), [None], [1], [b"x"], 7, None])
-def test_what_names_no_partition_is_refused(table: HoodieTable, wrong: object) -> None:
+def test_a_pattern_without_partitions_is_refused(table: HoodieTable, wrong: object) -> None:
     with pytest.raises(OptionError, match="'partitions'"):
         table.delete_partitions(wrong)  # type: ignore[arg-type]
     assert partitions(table) == set(NAMES)
 
 
-def test_the_letters_of_a_text_were_taken_for_columns(table: HoodieTable) -> None:
+def test_the_characters_of_a_string_were_taken_for_columns(table: HoodieTable) -> None:
     assert table.read(columns="fare").column_names == ["fare"]
     assert table.read(columns=(name for name in ("ts", "id"))).column_names == ["ts", "id"]
     with pytest.raises(OptionError, match="'columns'"):
         table.read(columns=[pa.field("id", pa.string())])
 
 
-def test_the_letters_of_an_order_were_taken_for_schedules() -> None:
+def test_the_characters_of_a_string_were_taken_for_schedules() -> None:
     actors = [Actor(name, lambda storage, wait: None, (Phase("all"),)) for name in "ab"]
     for orders in ("ab", ["ab"]):
         assert explore(MemoryStorage, actors, lambda left, raised: None, orders) == 1

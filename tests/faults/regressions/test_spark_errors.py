@@ -68,14 +68,14 @@ def read(path: Path, schema: StructType) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_an_error_that_lost_its_words_on_the_way_from_a_task(kind: type[HoodieError]) -> None:
+def test_an_error_of_a_task_lost_its_message(kind: type[HoodieError]) -> None:
     error = kind("some.key", 7, "do this") if kind is OptionError else kind("it is so")
     for copy in (pickle.loads(pickle.dumps(error)), cloudpickle.loads(cloudpickle.dumps(error))):
         assert type(copy) is kind
         assert (str(copy), vars(copy)) == (str(error), vars(error))
 
 
-def test_several_options_that_lost_their_words_on_the_way_from_a_task() -> None:
+def test_errors_of_several_options_of_a_task_lost_their_message() -> None:
     error = OptionError.of([OptionError("a", 1, "do this"), OptionError("b", None, "do that")])
     copy = cloudpickle.loads(cloudpickle.dumps(error))
     assert (str(copy), len(str(copy).splitlines())) == (str(error), 1)
@@ -88,7 +88,7 @@ def test_an_error_at_begin_became_a_pickling_error(tmp_path: Path) -> None:
         source(tmp_path, **{BUCKETS: "7"}).streamWriter(TABLE, overwrite=False)
 
 
-def test_only_the_writer_that_goes_to_the_tasks_begins_a_batch(tmp_path: Path) -> None:
+def test_only_the_pickled_writer_begins_a_batch(tmp_path: Path) -> None:
     HoodieTable(str(tmp_path), TRIPS).upsert(ROWS)
     begun = source(tmp_path).streamWriter(TABLE, overwrite=False)
     assert pickle.loads(pickle.dumps(begun))._batch.proposed_time > ""
@@ -223,7 +223,7 @@ def test_a_catalog_table_was_created_that_nothing_could_read(tmp_path: Path) -> 
     assert "id" in HoodieDataSource({"Location": str(tmp_path)}).schema().names
 
 
-def test_our_sentence_was_not_the_last_line() -> None:
+def test_our_message_was_not_the_last_line() -> None:
     from pyspark.errors import AnalysisException, PySparkException
 
     ours = "hoodie_ds.errors.SchemaError: column 'x' is missing; add it"
@@ -269,7 +269,7 @@ def test_the_failure_of_another_program_was_taken_for_ours(cause: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [AccessDeniedError, UnavailableError])
-def test_a_worker_without_credentials_did_not_say_that_it_is_one(kind: type[HoodieError]) -> None:
+def test_an_error_did_not_name_the_worker_without_credentials(kind: type[HoodieError]) -> None:
     said = r"no key; this was in a Python worker on .*storage\.option"
     with pytest.raises(kind, match=said), in_worker():
         raise kind("no key")
