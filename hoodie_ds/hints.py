@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
+
+Change = Callable[..., str]
 
 COPY: Final = "restore it from a copy"
 """For a file of the timeline or the archive that is not as it was written."""
@@ -44,25 +46,24 @@ def command(name: str, path: str, *words: str) -> str:
     return f"`{shlex.join(['hoodie-py', name, path, *words])}`"
 
 
-def missing(root: str, path: str, found: Iterable[str], before: str | None = None) -> str:
+def missing(change: Change, path: str, found: Iterable[str], before: str | None = None) -> str:
     """Return the remedy for a missing data file; another one if its partition has no file at all.
 
-    `found` are paths of the existing data files of the partition, and may have others. For
-    `before` see `restored`.
+    `change` returns a command, as `Table.command` does. `found` are paths of the existing data
+    files of the partition, and may have others. For `before` see `restored`.
     """
     partition = path.rpartition("/")[0]
     others = (name for name in found if name.rpartition("/")[0] == partition)
     if not partition or not all(name.startswith(f"{partition}/.hoodie_") for name in others):
-        return restored(root, before)
-    return lost_partition(command("delete-partition", root, *exactly(partition)))
+        return restored(change, before)
+    return lost_partition(change("delete-partition", *exactly(partition)))
 
 
-def restored(root: str, before: str | None) -> str:
+def restored(change: Change, before: str | None) -> str:
     """Return the remedy for a missing data file by the commit before the one that wrote it."""
     if before is None:
         return MISSING
-    restore = command("restore", root, before)
-    return f"restore it from a copy before going on, or the table by {restore}"
+    return f"restore it from a copy before going on, or the table by {change('restore', before)}"
 
 
 def given_up(rollback: str) -> str:

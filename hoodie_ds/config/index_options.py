@@ -19,13 +19,16 @@ from hoodie_ds.config.option import (
     whole,
 )
 
+_LEAST_SHARE: Final = 1e-18
+"""87 bits and 60 hashes for a key. Hudi has no bound; 5e-324 would be 1,550 and 1,075."""
+
 
 def _share(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:
         return None
-    return number if 0 < number < 1 else None
+    return number if _LEAST_SHARE <= number < 1 else None
 
 
 _SUPPORTED: Final = {
@@ -78,7 +81,7 @@ class IndexOptions(OptionGroup):
     )
     bloom_false_positives: Option[float] = Option(
         "hoodie.index.bloom.fpp",
-        Kind("a number between 0 and 1", _share),
+        Kind(f"a number from {_LEAST_SHARE} to less than 1", _share),
         "False positive rate of a bloom filter.",
         1e-9,
     )

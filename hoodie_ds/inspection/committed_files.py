@@ -51,7 +51,7 @@ class CommittedFiles:
             if path not in sizes:
                 message = f"{whose} names the file, and it is not there"
                 before = self._before(pinned.timeline, path)
-                remedy = missing(pinned.table.storage.root, path, sizes, before)
+                remedy = missing(pinned.table.command, path, sizes, before)
                 yield Finding(Kind.MISSING_FILE, path, message, remedy)
         for path, time in self.kept.items():
             if path not in sizes and path not in self.named:
@@ -83,7 +83,7 @@ class CommittedFiles:
                         base in self.named or base in self.kept
                     ):  # a clean deletes both
                         message = f"{self.writers[base]} names the change data of {base}, not there"
-                        remedy = restored(storage.root, self._before(timeline, base))
+                        remedy = restored(pinned.table.command, self._before(timeline, base))
                         yield Finding(Kind.MISSING_FILE, path, message, remedy)
                     continue
                 try:

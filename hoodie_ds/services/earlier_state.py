@@ -81,7 +81,7 @@ def check_files_are_kept(
             if any(file.path in _deleted(storage, clean) for clean in cleans):
                 raise _lost(storage, what, file.path, whose)
             is_live = file.group in {one.group for one in newest_files(storage, timeline)}
-            remedy = missing(storage.root, file.path, listed) if is_live else MISSING
+            remedy = missing(table.command, file.path, listed) if is_live else MISSING
             raise TimelineError(
                 f"{storage.root}: {what} needs {file.path}, {whose}, and it is missing, lost or "
                 "taken by a clean that is archived; "

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -26,6 +27,7 @@ from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, ot
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import check_listed, newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
+from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.file_changes import (
     FileChanges,
     file_changes,
@@ -215,10 +217,11 @@ class FileSystemView:
             return
         for stat in file_changes(self.storage, instant).added.values():
             if stat.log is None and FileGroupId(stat.partition_path, stat.file_id) == latest.group:
+                before = self.timeline.time_before(instant.time)
                 raise CorruptFileError(
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
                     f"{latest.base_instant}, is missing; "
-                    f"{restored(self.storage.root, self.timeline.time_before(instant.time))}"
+                    f"{restored(partial(changing, self.storage), before)}"
                 )
 
 

@@ -23,6 +23,7 @@ from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
+from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
@@ -144,9 +145,10 @@ def _check_found(
 ) -> None:
     for path, instant in named:
         if path not in found:
+            before = timeline.time_before(instant.time)
             raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
                 f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
-                f"{missing(storage.root, path, found, timeline.time_before(instant.time))}"
+                f"{missing(partial(changing, storage), path, found, before)}"
             )
 
 

@@ -3214,7 +3214,7 @@ INSPECTION = [
         "a lost file that only a savepoint keeps is mended by a delete of its partition",
         Text(
             "lost_savepoint(pinned",
-            "missing(pinned.table.storage.root, path, sizes, None) or (pinned",
+            "missing(pinned.table.command, path, sizes, None) or (pinned",
         ),
         f"{_HINTS}::test_a_file_that_only_a_savepoint_keeps_is_given_up_by_its_deletion"
         "[COPY_ON_WRITE-9]",
@@ -3249,6 +3249,13 @@ INSPECTION = [
         within("page._readable", CorruptFileError=ZeroDivisionError),
         f"{_HINTS}::test_show_names_an_empty_commit_and_shows_the_rest[1-9]",
         "an operator gets no page of a table of which one commit is damaged",
+    ),
+    Mutant(
+        "a write takes a lost clustering for one that is pending",
+        within("conflicts._check_services", refuse_lost=nothing),
+        "tests/faults/regressions/test_lost_completions.py"
+        "::test_rows_over_a_lost_clustering_were_there_twice[9-COPY_ON_WRITE]",
+        "an operator is told to roll back a clustering that is complete",
     ),
     Mutant(
         "what has no byte is not looked at",

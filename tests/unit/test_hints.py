@@ -51,6 +51,21 @@ def test_hints_at_a_metadata_table_say_that_it_may_go(planned: Path) -> None:
         assert pasted(told, "--dry-run").code == 0
 
 
+def test_hints_of_reads_at_a_metadata_table_say_that_it_may_go(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = HoodieTable(path, TRIPS)
+    for ts in (1, 2):
+        table.upsert(trips(("a", "oslo", ts, 1.0), ("b", "rome", ts, 1.0)))
+    edit(path, "hoodie.table.metadata.partitions=files")
+    option = ["--conf", "hoodie.metadata.enable=false"]
+    first, last = (commit.time for commit in table.timeline.commits)
+    for file in (path / "rome").glob(f"*_{last}.parquet"):
+        file.unlink()
+    assert hints(run("read", path).err) == [["restore", str(path), first, *option]]
+    shutil.rmtree(path / "oslo")
+    assert ["delete-partition", str(path), "oslo", *option] in hints(run("read", path).err)
+
+
 def test_hints_keep_the_options_of_the_command_line(planned: Path, tmp_path: Path) -> None:
     props = tmp_path / "o.properties"
     props.write_text("hoodie.py.read.verify.checksums=true\n")

@@ -65,7 +65,7 @@ class PlanInputs:
             for path in sorted(of_slice(named, base) - there):
                 raise CorruptFileError(
                     f"{root}/{path} is missing, which a clustering is to rewrite; "
-                    f"{remedy_of(root, self._view.timeline, named, path)}"
+                    f"{remedy_of(self._view.storage, self._view.timeline, named, path)}"
                 )
 
     @cached_property

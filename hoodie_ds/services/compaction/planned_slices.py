@@ -87,5 +87,5 @@ class PlannedSlices:
                 named = self._named.get(slice_.group, ())
                 raise CorruptFileError(
                     f"{root}/{path} is missing, which compaction {self.time} is to merge; "
-                    f"{remedy_of(root, self.view.timeline, named, path)}"
+                    f"{remedy_of(self.view.storage, self.view.timeline, named, path)}"
                 )

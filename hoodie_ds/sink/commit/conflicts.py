@@ -48,6 +48,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.lost_instants import refuse_lost
 from hoodie_ds.transaction.other_engines import has_own_lock, unshared_lock
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
@@ -185,6 +186,7 @@ def _check_services(
             raise _conflict(plan, instant, f"has an unreadable plan ({error})", what) from error
         common = sorted(touched & planned) or [g for g in planned if g.partition_path in replaced]
         if common and instant.action in REPLACING:
+            refuse_lost(plan.table, (instant.time,))  # it is complete, and its file is lost
             raise _clustering_conflict(plan, instant, common[0])
         if common:
             raise _conflict(plan, instant, f"was planned for file group {common[0]}", what)

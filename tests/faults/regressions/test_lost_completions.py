@@ -187,6 +187,8 @@ def test_rows_over_a_lost_clustering_were_there_twice(version: str, kind: str) -
     remedy = rf"{path} is missing.*restore the file from a copy.*`hoodie-py cluster "
     with pytest.raises(CorruptFileError, match=remedy):
         fresh.read()
+    with pytest.raises(CorruptFileError, match=remedy):
+        fresh.upsert(trips(("b", "x", 3, 3.0)))
     assert (Kind.DAMAGED_INSTANT, path) in [
         (finding.kind, finding.where) for finding in fresh.inspect.verify().findings
     ]

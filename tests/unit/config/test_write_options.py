@@ -14,6 +14,7 @@ from hoodie_ds.config.enums import (
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
+from hoodie_ds.index.choice import bloom_params
 
 
 def _write(raw: dict[str, object]) -> WriteOptions:
@@ -234,6 +235,15 @@ def test_options_of_the_time_based_key_generator() -> None:
         "hoodie.keygen.timebased.timestamp.type": "UNIX_TIMESTAMP",
         "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
     }
+
+
+@pytest.mark.parametrize("share", ["5e-324", "9e-19", "0", "1", "nan", "-0.1"])
+def test_a_bloom_filter_has_a_rate_for_which_it_stays_small(share: str) -> None:
+    key = "hoodie.index.bloom.fpp"
+    with pytest.raises(OptionError, match=rf"'{key}' = '{share}'.* 1e-18 to less than 1"):
+        _write({key: share})
+    params = bloom_params(_write({key: "1e-18"}))
+    assert (params.num_hashes, params.num_bits // 60_000) == (60, 86)
 
 
 def test_storage_options_are_never_shown() -> None:
