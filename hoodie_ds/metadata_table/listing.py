@@ -9,15 +9,12 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.metadata_table.payload import FILES, Record
-from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, MetadataTable
+from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, UNPARTITIONED, MetadataTable
 from hoodie_ds.metadata_table.trust import lacking
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.paths import in_partition
-from hoodie_ds.timeline.timeline import Timeline
 
 _ALL: Final = "__all_partitions__"
-_UNPARTITIONED: Final = "."
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -29,17 +26,13 @@ class MetadataListing:
     metadata: MetadataTable
 
     @classmethod
-    def of(cls, table: Table, timeline: Timeline) -> MetadataListing | None:
-        """Return the listing of a table for a timeline that was loaded before.
-
-        None if there is none, or if it lacks an instant of the timeline.
-        """
-        metadata = MetadataTable.open(table, timeline)
-        if metadata is None or FILES_PARTITION not in metadata.partitions:
+    def of(cls, metadata: MetadataTable) -> MetadataListing | None:
+        """Return the listing; None if there is none, or it lacks an instant of the table."""
+        if FILES_PARTITION not in metadata.partitions:
             return None
         missing = next(lacking(metadata), None)
         if missing is not None:
-            _log.debug("%s: its metadata table lacks %s", table.storage.root, missing)
+            _log.debug("%s lacks %s", metadata.view.storage.root, missing)
             return None
         return cls(metadata)
 
@@ -50,13 +43,13 @@ class MetadataListing:
             root = self.metadata.view.storage.root
             raise CorruptFileError(f"{root} lists no partitions; {REBUILD}")
         found = (name for record in records for name in _there(record))
-        return sorted("" if name == _UNPARTITIONED else name for name in found)
+        return sorted("" if name == UNPARTITIONED else name for name in found)
 
     def files(self, partitions: Collection[str]) -> list[FileStatus]:
         """Return the files of some partitions, sorted by path."""
         found = []
-        for record in self._records([path or _UNPARTITIONED for path in partitions]):
-            path = "" if record["key"] == _UNPARTITIONED else record["key"]
+        for record in self._records([path or UNPARTITIONED for path in partitions]):
+            path = "" if record["key"] == UNPARTITIONED else record["key"]
             listed = _there(record).items()
             found += [FileStatus(in_partition(path, name), size) for name, size in listed]
         return sorted(found, key=lambda status: status.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,8 +11,10 @@ import pyarrow as pa
 from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.errors import HoodieError
-from hoodie_ds.filters.predicate import ALL, Predicate
+from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.statistics import ColumnStatistics
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.merge.hook_merger import merger_of
@@ -86,24 +88,28 @@ class PinnedTable:
         missing, or a file is not as it was written.
         """
         view = self.view
-        recorded = self._recorded_files(pruner) if self.metadata else None
-        files = view.data_files() if recorded is None else recorded
+        recorded = self._recorded(pruner) if self.metadata else None
+        files = view.data_files() if recorded is None else recorded[1]
         if self.verify or self.is_past:
             check_nothing_is_lost(self.table, self.timeline)
             if recorded is None:
                 check_nothing_is_missing(view.storage, view.timeline, {file.path for file in files})
         if pruner is not None:
             files = [file for file in files if pruner.keeps(file)]
-        yield from view.slices_among(files)
+        slices = view.slices_among(files)
+        if recorded is not None and pruner is not None:
+            slices = self._with_matches(recorded[0], list(slices), pruner)
+        yield from slices
 
-    def _recorded_files(self, pruner: Pruner | None) -> list[FileStatus] | None:
-        """The files that the metadata table lists, in the partitions that a pruner keeps.
+    def _recorded(self, pruner: Pruner | None) -> tuple[MetadataTable, list[FileStatus]] | None:
+        """The metadata table, and the files that it lists in the partitions that a pruner keeps.
 
         None if there is none, or if it is not complete: then only the folders tell what is wrong.
         """
         keeps = every if pruner is None else pruner.keeps_partition
         try:
-            listing = MetadataListing.of(self.table, self.timeline)
+            metadata = MetadataTable.open(self.table, self.timeline)
+            listing = None if metadata is None else MetadataListing.of(metadata)
             if listing is None:
                 return None
             files = listing.files([path for path in listing.partitions() if keeps(path)])
@@ -112,7 +118,24 @@ class PinnedTable:
         except HoodieError as error:
             _log.debug("the folders are listed, and not the metadata table: %s", error)
             return None
-        return files
+        return listing.metadata, files
+
+    def _with_matches(
+        self, metadata: MetadataTable, slices: Sequence[FileSlice], pruner: Pruner
+    ) -> Iterator[FileSlice]:
+        """Return the slices that statistics do not rule out.
+
+        Those with log files stay, which may have any other values.
+        """
+        alone = [found.base for found in slices if found.base is not None and not found.logs]
+        used = columns_used(pruner.predicate)
+        columns = [field for field in self.schema if used is None or field.name in used]
+        try:
+            known = ColumnStatistics(metadata).bounds(alone, columns)
+        except HoodieError as error:
+            _log.debug("no statistics of the metadata table are used: %s", error)
+            known = {}
+        return (found for found in slices if pruner.keeps_slice(found, known))
 
     def pruner(self, predicate: Predicate) -> Pruner | None:
         """Return what rules out files and rows that a predicate does not match, if anything."""

@@ -34,6 +34,7 @@ from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import PREFIX_LENGTH
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -121,6 +122,13 @@ class Pruner:
         if kept is None:
             kept = self._kept[path] = may_match(self.predicate, self.partitions.of(path).get)
         return kept
+
+    def keeps_slice(self, found: FileSlice, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
+        """Whether rows of a slice may match, by what is `known` of some base files, by path."""
+        if found.base is None or found.base.path not in known:
+            return True
+        partition = self.partitions.of(found.group.partition_path)
+        return may_match(self.predicate, {**known[found.base.path], **partition}.get)
 
     def _buckets(self, partition_path: str) -> frozenset[str]:
         assert self.buckets is not None

@@ -8,13 +8,21 @@ import json
 import zipfile
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.filters.bounds import sortable
 from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.statistics import ColumnStatistics
 from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import open_table
@@ -23,6 +31,7 @@ from tests.golden.golden_tables import unzip_table
 FOLDER = Path(__file__).resolve().parent / "metadata"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.zip"))
 BY_FOLDERS = {"hoodie.metadata.enable": "false"}
+KEY = "_hoodie_record_key"
 DECIMAL_SCALE = 15
 EVERY = [*NAMES, "v6_cow_metadata", "v9_mor_metadata"]
 
@@ -95,7 +104,7 @@ def test_the_metadata_table_lists_what_folders_do(tmp_path: Path, name: str) -> 
     path = unzipped(name, tmp_path)
     table = open_table(open_storage(path))
     timeline = table.load_timeline()
-    listing = MetadataListing.of(table, timeline)
+    listing = MetadataListing.of(opened(path))
     assert listing is not None
     in_folders = FileSystemView(table.storage, timeline).data_files()
     assert listing.files(listing.partitions()) == in_folders
@@ -115,3 +124,47 @@ def test_reads_are_the_same_by_the_metadata_table(tmp_path: Path, name: str) -> 
     for options in asked:
         expected = HoodieTable(path, {**BY_FOLDERS, **options}).read().sort_by(order)
         assert HoodieTable(path, options).read().sort_by(order).equals(expected)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "_cs" in name])
+def test_bounds_of_base_files_are_those_of_their_values(tmp_path: Path, name: str) -> None:
+    path = unzipped(name, tmp_path)
+    slices = list(PinnedTable.latest(open_storage(path)).slices())
+    bases = [found.base for found in slices if found.base is not None]
+    columns = HoodieTable(path).read().schema
+    known = ColumnStatistics(opened(path)).bounds(bases, columns)
+    compared = 0
+    for base in bases:
+        rows = pq.read_table(f"{path}/{base.path}", partitioning=None)
+        for column, bounds in known[base.path].items():
+            values, compared = rows.column(column), compared + 1
+            assert bounds.nulls == (values.null_count > 0)
+            if bounds.values:
+                ends = [sortable(pc.min_max(values)[end]) for end in ("min", "max")]
+                assert [bounds.low, bounds.high] == ends, column
+    assert compared >= 11 * len(bases)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "_cs" in name])
+def test_filters_return_the_same_rows_with_statistics(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, draw = unzipped(name, tmp_path), Random(name)
+    kept: list[bool] = []
+    keeps = Pruner.keeps_slice
+
+    def counted(*args: Any) -> bool:
+        kept.append(keeps(*args))
+        return kept[-1]
+
+    monkeypatch.setattr(Pruner, "keeps_slice", counted)
+    rows = HoodieTable(path, BY_FOLDERS).read()
+    for column in (field for field in rows.schema if not pa.types.is_nested(field.type)):
+        for value in rows.column(column.name).drop_null().unique().to_pylist():
+            compare = draw.choice([pc.equal, pc.less, pc.greater_equal, pc.not_equal])
+            wanted = compare(pc.field(column.name), pa.scalar(value, column.type))
+            wanted = draw.choice([wanted, wanted, ~wanted, pc.field(column.name).is_null()])
+            found = HoodieTable(path).read(filter=wanted)
+            expected = rows.filter(wanted)
+            assert sorted(found.column(KEY).to_pylist()) == sorted(expected.column(KEY).to_pylist())
+    assert all(kept) == (name == "v9_mor_files_cs_ps_ri__logs")  # each of its slices has log files

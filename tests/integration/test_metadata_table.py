@@ -21,6 +21,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import FaultyStorage
@@ -69,7 +70,8 @@ def make(path: Path, version: str, kind: str) -> None:
 
 def listing(path: Path) -> MetadataListing | None:
     table = open_table(LocalStorage(str(path)))
-    return MetadataListing.of(table, table.load_timeline())
+    metadata = MetadataTable.open(table, table.load_timeline())
+    return None if metadata is None else MetadataListing.of(metadata)
 
 
 def listed(path: Path) -> set[str]:

@@ -53,6 +53,7 @@ from tests.mutants.patches import (
 
 COMMIT = "tests/unit/sink/commit/test_commit.py"
 METADATA = "tests/integration/test_metadata_table.py"
+METADATA_GOLDEN = "tests/golden/test_metadata_tables.py"
 DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
 STOPPED = "tests/faults/test_stopped.py"
 RECOVERY = "tests/unit/transaction/test_recovery.py"
@@ -1546,7 +1547,7 @@ READS = [
     ),
     Mutant(
         "files that commits name are not missed in a metadata table",
-        within("PinnedTable._recorded_files", check_nothing_is_missing=nothing),
+        within("PinnedTable._recorded", check_nothing_is_missing=nothing),
         f"{METADATA}::test_each_divergence_is_named",
         "rows of a file that it lacks are lost without an error",
     ),
@@ -1579,6 +1580,31 @@ READS = [
         Text('elif not entry["isDeleted"]:', "else:"),
         "tests/unit/metadata_table/test_payload.py::test_files_are_added_deleted_and_never_shrink",
         "cleaned files are read",
+    ),
+    Mutant(
+        "statistics of a base file rule out what its log files say",
+        Text("if found.base is not None and not found.logs]", "if found.base is not None]"),
+        f"{METADATA_GOLDEN}::test_filters_return_the_same_rows_with_statistics",
+        "rows that were updated to match a filter are not found",
+    ),
+    Mutant(
+        "decimals of statistics have the scale of another version",
+        Text('int(stored["additionalInfo"].partition(",")[2])', "_SCALE"),
+        f"{METADATA_GOLDEN}::test_bounds_of_base_files_are_those_of_their_values",
+        "files with matching decimals are skipped",
+    ),
+    Mutant(
+        "a column with a null counts as one without values",
+        Text("if nulls == count:", "if nulls:"),
+        f"{METADATA_GOLDEN}::test_bounds_of_base_files_are_those_of_their_values",
+        "files with matching values beside nulls are skipped",
+    ),
+    Mutant(
+        "days of the other calendar are compared",
+        Text("return value if value >= _FIRST_DAY else None", "return value"),
+        "tests/unit/metadata_table/test_statistics.py"
+        "::test_where_a_file_may_hold_other_values_nothing_is_sure",
+        "files of old writers with matching days are skipped",
     ),
     Mutant(
         "verify does not compare the metadata table",

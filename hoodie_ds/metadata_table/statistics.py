@@ -1,0 +1,115 @@
+"""What a metadata table says of the columns of base files: the partition ``column_stats``.
+
+Only ends are taken whose order is that of the table's values, whatever the file holds: no
+timestamps, whose unit a file may have wrong, and no days before the calendar changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+import xxhash
+
+from hoodie_ds.filters.bounds import Bounds
+from hoodie_ds.formats.avro.decoder import damage_in
+from hoodie_ds.metadata_table.payload import STATS, Record
+from hoodie_ds.metadata_table.stored import UNPARTITIONED, MetadataTable
+from hoodie_ds.table.file_slice import BaseFile
+
+_PARTITION: Final = "column_stats"
+_SEED: Final = 0xFFFFFFFF_DABADABA
+_SCALE: Final = 15
+"""That of a decimal in a wrapper of its own; later versions store the type."""
+_DATE, _DECIMAL = 12, 10
+"""Types in ``valueType``, of values in the wrappers of what they are stored as."""
+_FIRST_DAY: Final = -141_427
+"""1582-10-15 in days since 1970: files of old writers may count earlier days otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Bounds of columns in base files."""
+
+    metadata: MetadataTable
+
+    def bounds(
+        self, files: Iterable[BaseFile], columns: Iterable[pa.Field]
+    ) -> Mapping[str, Mapping[str, Bounds]]:
+        """Return what is known of columns in some files, by path and name."""
+        if _PARTITION not in self.metadata.partitions:
+            return {}
+        starts = [(field, _hashed(field.name)) for field in columns]
+        places = {
+            f"{start}{_hashed(file.partition_path or UNPARTITIONED)}{_digest(str(file.name))}":
+            (file.path, field)
+            for file in files
+            for field, start in starts
+        }  # fmt: skip
+        found: dict[str, dict[str, Bounds]] = {}
+        for group in self.metadata.records(_PARTITION, places.keys()):
+            for key, record in group.items():
+                path, field = places[key]
+                with damage_in(path):
+                    bounds = recorded_bounds(record[STATS], field.type)
+                if bounds is not None:
+                    found.setdefault(path, {})[field.name] = bounds
+        return found
+
+
+def recorded_bounds(statistics: Record, kind: pa.DataType) -> Bounds | None:
+    """Return what the statistics of a file say of a column of a type; None if nothing is sure."""
+    count, nulls = statistics["valueCount"], statistics["nullCount"]
+    if statistics["isDeleted"] or count is None or nulls is None or not 0 <= nulls <= count:
+        return None
+    if nulls == count:
+        return Bounds(nulls=True, values=False)
+    ends = statistics["minValue"], statistics["maxValue"]
+    if None in ends:
+        return None
+    low, high = (_value(end, statistics.get("valueType"), kind) for end in ends)
+    return None if low is None or high is None else Bounds(low, high, nulls > 0)
+
+
+def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
+    """A wrapped value as values of a type are compared; None if they may be stored otherwise."""
+    ((branch, value),) = wrapped.items()
+    is_plain = stored is None or stored["typeOrdinal"] not in (_DATE, _DECIMAL)
+    match branch:
+        case "1" if pa.types.is_boolean(kind):
+            return value
+        case "2" | "3" if pa.types.is_integer(kind) and is_plain:
+            return value
+        case "4" if pa.types.is_float32(kind):
+            return value
+        case "5" if pa.types.is_float64(kind):
+            return value
+        case "6" if pa.types.is_decimal128(kind) and stored and stored["typeOrdinal"] == _DECIMAL:
+            return _decimal(value, int(stored["additionalInfo"].partition(",")[2]))
+        case "7" if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return value
+        case "2" | "8" if pa.types.is_date32(kind) and (branch == "8" or not is_plain):
+            return value if value >= _FIRST_DAY else None
+        case "9" if pa.types.is_decimal128(kind):
+            return _decimal(value, _SCALE)
+    return None
+
+
+def _decimal(value: bytes, scale: int) -> Decimal:
+    sign, digits, _ = Decimal(int.from_bytes(value, "big", signed=True)).as_tuple()
+    return Decimal((sign, digits, -scale))
+
+
+def _hashed(name: str) -> str:
+    """A column or partition as it is in keys."""
+    return base64.b64encode(xxhash.xxh64_digest(name.encode(), seed=_SEED)).decode()
+
+
+def _digest(name: str) -> str:
+    """A file as it is in keys."""
+    return base64.b64encode(hashlib.md5(name.encode(), usedforsecurity=False).digest()).decode()
