@@ -111,6 +111,20 @@ class OptionGroup:
             if isinstance(value, Option):
                 object.__setattr__(self, name, value.default)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle what differs from the defaults alone: options travel with each task."""
+        defaults = vars(type(self)._defaults())
+        return {name: value for name, value in vars(self).items() if value != defaults[name]}
+
+    def __setstate__(self, changed: dict[str, object]) -> None:
+        """Take the defaults of the same release for the rest."""
+        self.__dict__.update({**vars(type(self)._defaults()), **changed})
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> Self:
+        return cls()
+
     @classmethod
     def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""

@@ -70,11 +70,16 @@ def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> Tas
     if batch.share is None or (batch.pending.is_shared and time is None):
         return message  # among other writers a task without an instant cannot keep it alive
     ids = TaskIds(batch.attempt, task, count())
-    context = ServiceContext(batch.options, batch.table.storage, clock, ids)
+    context = ServiceContext(batch.plan.options, batch.plan.table.storage, clock, ids)
     started_ms = clock.now_ms()
     with nullcontext() if time is None else heartbeating(batch.pending, time):
         outcome = do_share(
-            context, batch.table, batch.timeline, batch.share, batch.attempt, task.partition
+            context,
+            batch.plan.table,
+            batch.plan.timeline,
+            batch.share,
+            batch.attempt,
+            task.partition,
         )
     failed = () if outcome.failure is None else (outcome.failure,)
     metrics = replace(
@@ -123,7 +128,7 @@ class ServicesOfBatch:
     def _is_open(self) -> bool:
         """Whether the batch's instant waits for further batches."""
         message, batch = self.messages[0], self.messages[0].batch
-        number, spanned = batch.pending.batches_before + 1, batch.options.batches_per_commit
+        number, spanned = batch.pending.batches_before + 1, batch.plan.options.batches_per_commit
         return message.batch_id is not None and number < spanned
 
     def complete_compaction(self) -> BeforeCommit:
@@ -136,17 +141,19 @@ class ServicesOfBatch:
         if share is None or self._is_open:
             return BeforeCommit()
         compactor, time = Compactor(self.context), str(self.messages[0].instant_time)
-        instant = batch.table.instant(share.time, Action.COMPACTION, State.INFLIGHT)
+        instant = batch.plan.table.instant(share.time, Action.COMPACTION, State.INFLIGHT)
         completed: list[str] = []
 
         def complete() -> None:
             if compactor.complete(instant, compactor.plan_of(instant)):
                 completed.append(share.time)
             else:
-                drop_claims(batch.table.storage, share.time)
+                drop_claims(batch.plan.table.storage, share.time)
 
         with heartbeating(batch.pending, time):
-            failure = attempted(Service.COMPACTION, batch.table.storage.root, share.time, complete)
+            failure = attempted(
+                Service.COMPACTION, batch.plan.table.storage.root, share.time, complete
+            )
         return BeforeCommit(completed[0] if completed else None, failure)
 
     def follow_up(
@@ -160,11 +167,11 @@ class ServicesOfBatch:
         failed = () if before.failure is None else (before.failure,)
         if self._is_open or commit is None:
             return replace(result, failed_services=failed)
-        timeline = batch.timeline
+        timeline = batch.plan.timeline
         if before.completed:
-            planned = batch.table.instant(before.completed, Action.COMPACTION, State.INFLIGHT)
-            timeline = timeline.with_joined(find_completed(batch.table.storage, planned))
+            planned = batch.plan.table.instant(before.completed, Action.COMPACTION, State.INFLIGHT)
+            timeline = timeline.with_joined(find_completed(batch.plan.table.storage, planned))
         timeline = timeline.with_joined(commit)
         is_stream = message.batch_id not in (None, batch.given_id)
-        after = AfterCommit(self.context, batch.table, timeline, is_stream)
+        after = AfterCommit(self.context, batch.plan.table, timeline, is_stream)
         return replace(result, failed_services=(*failed, *follow_up(after, batch.services)))

@@ -275,7 +275,7 @@ class Coordinator:
         return owner_entry(query_id, attempt, shared, spans)
 
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
-        storage = messages[0].batch.table.storage
+        storage = messages[0].batch.plan.table.storage
         context = ServiceContext(self.options, storage, self.clock, self.ids, self.pauses)
         services = ServicesOfBatch(context, messages)
         before = services.complete_compaction()
@@ -295,7 +295,7 @@ class Coordinator:
         ensure_table(batch.pending, batch.plan.avro_schema)
         partitions = {path for message in messages for path in message.partitions}
         # A commit holds the table's columns, which a delete of partitions alone does not know.
-        may_be_empty = batch.options.allow_empty_commit and batch.plan.schema.names
+        may_be_empty = batch.plan.options.allow_empty_commit and batch.plan.schema.names
         if may_be_empty or replaced_groups(batch.plan, partitions):
             time = open_instant(batch.pending)
             return self._complete([replace(message, instant_time=time) for message in messages])

@@ -97,7 +97,7 @@ def _write_rows(
     time = open_instant(pending)
     context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
-    assignment = Assignment(task.partition, batch.timeline.digest, plan.looks_up)
+    assignment = Assignment(task.partition, batch.plan.timeline.digest, plan.looks_up)
     digest = InputDigest()
     late = no_late_files(pending, time, context.files)
     alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
@@ -175,7 +175,7 @@ def _take_partitions(
     for part in batches:
         rows = without_copies(pa.Table.from_batches([part]))
         digest += digest_of_partitions(batch_id, rows)
-        if batch.options.partitions_to_delete is None and not is_empty:
+        if batch.plan.options.partitions_to_delete is None and not is_empty:
             seen |= distinct_partitions(batch.plan, rows)
     return TaskCommitMessage(batch, batch_id, digest=digest, partitions=tuple(sorted(seen)))
 

@@ -219,11 +219,11 @@ class Timeline:
     def latest_time(self) -> str | None:
         """The greatest time of any instant, pending ones included, or of the end of one."""
         last = [instants[-1] for instants in (self.recent, self.pending) if instants]
-        if not self.recent and len(self.settled):
-            last.append(self.completed[-1])
         ends = [i.completion_time for i in (*self.recent, *self.savepoints)]
-        known = filter(None, [*(i.time for i in last), *ends, self.settled.latest_end])
-        return max(known, key=padded, default=None)
+        if self._has_settled:
+            ends.append(self.settled.latest_end)
+            last += () if self.recent else (self.completed[-1],)
+        return max(filter(None, [*(i.time for i in last), *ends]), key=padded, default=None)
 
     @property
     def pending_compactions(self) -> tuple[Instant, ...]:

@@ -64,6 +64,14 @@ def test_spark_names() -> None:
         logfile_max_bytes=1 << 20,
     )
     assert pickle.loads(pickle.dumps(options)) == options
+    assert vars(pickle.loads(pickle.dumps(options))) == vars(options)
+
+
+def test_options_travel_with_each_task_without_their_defaults() -> None:
+    options = WriteOptions.parse({"path": "/t", "hoodie.clean.commits.retained": "7"})
+    travelled = pickle.dumps(options)
+    assert len(travelled) < 500
+    assert pickle.loads(travelled) == options
 
 
 def test_flink_names() -> None:
