@@ -157,9 +157,15 @@ HFILES = [
     ),
     Mutant(
         "keys of a block are taken in any order",
-        Text("previous is None else key <= previous", "previous is None else False"),
+        skipped("container.check_order"),
         f"{_HFILES}::test_an_entry_that_lies_is_refused[a key twice]",
         "which entry of a key is found is a matter of chance",
+    ),
+    Mutant(
+        "keys that Java sorts otherwise are looked up where their bytes say",
+        always("_Wanted.depend_on_order", False),
+        f"{_HFILES}::test_keys_as_java_sorts_them[1-utf-16-be]",
+        "records with emoji in their keys are not found, and written twice",
     ),
     Mutant(
         "sizes of entries are believed",

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hoodie_ds.formats.hfile.protobuf import read_delimited, read_fields
@@ -154,7 +153,7 @@ def read_root_index(content: bytes, count: int, end: int, *, rows: bool = True) 
                 raise ValueError("a key of its index runs past the end")
             yield Block(offset, size, _row(key) if rows else key)
 
-    return _checked(entries(), end)
+    return _checked(entries(), end, rows=rows)
 
 
 def read_leaf_index(content: bytes, end: int) -> list[Block]:
@@ -175,10 +174,15 @@ def read_leaf_index(content: bytes, end: int) -> list[Block]:
     return _checked(entries(), end)
 
 
-def check_order(index: Sequence[Block]) -> None:
-    """Refuse an index in which keys cannot be looked up."""
-    if any(one.key >= other.key for one, other in pairwise(index)):
-        raise ValueError("the keys of its index are not in order")
+def check_order(key: bytes, following: bytes) -> None:
+    """Refuse keys that ascend neither by their bytes nor as Java sorts them."""
+    if following <= key and _java_order(following) <= _java_order(key):
+        raise ValueError("its keys are not in order")
+
+
+def _java_order(key: bytes) -> bytes:
+    """Return what sorts as Java sorts strings, which is by the halves of UTF-16."""
+    return key.decode("utf-8", "surrogateescape").encode("utf-16-be", "surrogatepass")
 
 
 def read_info(content: bytes) -> dict[str, bytes]:
@@ -225,12 +229,14 @@ def _row(key: bytes) -> bytes:
     return key[ROW.size : ROW.size + size]
 
 
-def _checked(blocks: Iterable[Block], end: int) -> list[Block]:
+def _checked(blocks: Iterable[Block], end: int, *, rows: bool = True) -> list[Block]:
     reached = 0
     found: list[Block] = []
     for block in blocks:
         if block.offset < reached or block.size < HEADER.size:
             raise ValueError("blocks of its index overlap")
+        if rows and found:
+            check_order(found[-1].key, block.key)
         reached = block.offset + block.size
         if reached > end:
             raise ValueError("a block of its index is not where blocks are")

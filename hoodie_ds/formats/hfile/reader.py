@@ -31,9 +31,8 @@ _MAX_VERSION: Final = "MAX_MEMSTORE_TS_KEY"
 class HFile:
     """An HFile: keys, sorted by their bytes, with a value each.
 
-    It keeps the file open and does not close it. Look-ups refuse a file whose keys are not in
-    order, as Hudi's are if they hold both emoji and such characters as U+FF21, which Java sorts
-    otherwise than their bytes; `scan` reads it.
+    It keeps the file open and does not close it. Keys are in the order of their bytes or in that of
+    Java's strings, in which Hudi writes them.
     """
 
     def __init__(self, source: BinaryIO, path: str) -> None:
@@ -71,7 +70,7 @@ class HFile:
         """Yield all entries."""
         count = 0
         with self._damage():
-            for _, content in self._blocks(_Prefixes([b""])):
+            for content in self._blocks(_Prefixes([b""])):
                 for entry in container.read_entries(content):
                     count += 1
                     yield entry
@@ -124,24 +123,24 @@ class HFile:
 
     def _matching(self, wanted: _Wanted) -> Iterator[Entry]:
         with self._damage():
-            container.check_order(self._root)
-            for block, content in self._blocks(wanted):
+            for content in self._blocks(wanted):
                 previous = None
                 for key, value in container.read_entries(content):
-                    if key < block.key if previous is None else key <= previous:
-                        raise ValueError("its keys are not in order")
+                    if previous is not None and key <= previous:
+                        container.check_order(previous, key)
                     previous = key
                     if wanted.includes(key):
                         yield key, value
 
-    def _blocks(self, wanted: _Wanted) -> Iterator[tuple[Block, bytes]]:
-        """Yield the data blocks in which wanted keys may be, each with its content."""
+    def _blocks(self, wanted: _Wanted) -> Iterator[bytes]:
+        """Yield the contents of the data blocks in which wanted keys may be."""
         reached = 0
+        wanted = _Prefixes([b""]) if wanted.depend_on_order else wanted
         for block in self._visit(self._root, self._trailer.levels, None, wanted):
             if block.offset < reached:
                 raise ValueError("blocks of its index overlap")
             reached = block.offset + block.size
-            yield block, self._content(block, container.DATA)
+            yield self._content(block, container.DATA)
 
     def _visit(
         self, index: list[Block], levels: int, end: bytes | None, wanted: _Wanted
@@ -166,7 +165,6 @@ class HFile:
     def _index_below(self, block: Block, levels: int, end: bytes | None) -> list[Block]:
         kind = container.LEAF_INDEX if levels == 1 else container.INTERMEDIATE_INDEX
         index = container.read_leaf_index(self._content(block, kind), self._end)
-        container.check_order(index)
         # Each index has a range of keys of its own, so none is visited twice.
         if not index or index[0].key != block.key or (end is not None and index[-1].key >= end):
             raise ValueError("a part of its index has other keys than its place says")
@@ -211,6 +209,15 @@ class _Wanted:
         self._at = 0
         self.includes: Callable[[bytes], bool] = frozenset(keys).__contains__
         """Whether a key of the file is looked up."""
+
+    @property
+    def depend_on_order(self) -> bool:
+        """Whether it depends on the order of the file where they are.
+
+        Characters from U+E000 on, whose first byte is at least 0xEE, sort otherwise in Java among
+        one another; what has none of them has the same place in both orders.
+        """
+        return not all(key.isascii() or max(key) < 0xEE for key in self._keys)
 
     @property
     def current(self) -> bytes | None:
