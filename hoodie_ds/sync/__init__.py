@@ -1,1 +1,1 @@
-"""What others are told of a table after its commits: a Delta log, catalogs."""
+"""Followers of a table, updated after its commits: a Delta log and entries in catalogs."""

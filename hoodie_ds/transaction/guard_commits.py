@@ -47,9 +47,9 @@ def covers_all(timeline: Timeline, found: Sequence[GuardCommit]) -> bool:
     that were pending with the newest.
     """
     ours = [(instant.time, commit) for instant, commit in found if _is_ours(commit)]
-    beside = {time for _, commit in ours for time in commit.extra[PENDING_KEY].split()}
+    pending = {time for _, commit in ours for time in commit.extra[PENDING_KEY].split()}
     is_recent = any(not timeline.starts_after(time) for time, _ in ours)
-    return is_recent and not any(timeline.starts_after(time) for time in beside)
+    return is_recent and not any(timeline.starts_after(time) for time in pending)
 
 
 def guard_commits_until(storage: Storage, timeline: Timeline, time: str) -> list[GuardCommit]:

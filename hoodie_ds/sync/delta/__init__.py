@@ -1,1 +1,1 @@
-"""The same table as Delta: a log beside it, over the same base files."""
+"""The table as Delta: a log over the same base files."""
