@@ -18,6 +18,7 @@ from hoodie_ds.formats.hfile.reader import HFile
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.metadata_table.payload import Record, combined, record_reader
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.checksums import open_base_file
@@ -44,9 +45,10 @@ REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 class MetadataTable:
     """The metadata table, as it is now, of a table as its `data` timeline has it.
 
-    `partitions` are those that may be read.
+    `storage` is that of the table; `partitions` are those that may be read.
     """
 
+    storage: Storage
     view: FileSystemView
     data: Timeline
     partitions: tuple[str, ...]
@@ -61,7 +63,7 @@ class MetadataTable:
         storage = SubfolderStorage(table.storage, METADATA_TABLE)
         timeline = load_timeline(storage, table.layout)
         view = FileSystemView(storage, timeline, extension=_EXTENSION)
-        return cls(view, data, usable)
+        return cls(table.storage, view, data, usable)
 
     @property
     def timeline(self) -> Timeline:

@@ -3,21 +3,30 @@
 A writer without a metadata table may leave one behind, and readers that believe it lose rows
 without an error. Every instant of the table leaves a delta commit of its own time there, but for
 those that the first listing of the metadata table has seen. Archiving keeps delta commits for as
-long as the table's instants.
+long as the table's instants. Of a rollback or restore there may be nothing: it takes the delta
+commits of what it undoes away (Hudi's ``HoodieBackedTableMetadataWriter.update``). A rollback of
+layout 1 has one, as it may add log files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.paths import V1, V2
+from hoodie_ds.timeline.rollbacks import restored_times, target_of
 
 _NOT_RECORDED: Final = frozenset({Action.SAVEPOINT, Action.INDEXING, Action.SCHEMA_COMMIT})
 """Actions that change no file of the table."""
+_UNRECORDED: Final = {
+    V1.version: (Action.RESTORE,),
+    V2.version: (Action.RESTORE, Action.ROLLBACK),
+}
+"""Actions that need no delta commit, by layout."""
 _FIRST_SECOND: Final = "0" * 14
 """What the times of the delta commits begin with that first fill the partitions."""
 _LENGTHS: Final = (14, 17)
@@ -25,16 +34,29 @@ _LENGTHS: Final = (14, 17)
 
 
 def lacking(metadata: MetadataTable) -> Iterator[Instant]:
-    """Yield the completed instants of a table that its metadata table does not have."""
+    """Yield the completed instants of a table of which its metadata table does not know."""
     timeline = metadata.timeline
     recorded = {i.time for i in timeline.completed if i.action is Action.DELTA_COMMIT}
+    known = {i.time for i in timeline.completed}
     begun = (i.time for i in (*timeline.completed, *timeline.pending) if _is_of_table(i))
     first, listed = min(map(padded, begun), default=""), _listed(metadata)
     for instant in metadata.data.completed:
         if instant.action in _NOT_RECORDED or instant.time in recorded:
             continue
-        if not _was_listed(instant, first, listed):
+        if instant.action in _UNRECORDED[timeline.layout]:
+            is_known = instant.time in known or recorded.isdisjoint(_undone(metadata, instant))
+        else:
+            is_known = _was_listed(instant, first, listed)
+        if not is_known:
             yield instant
+
+
+def _undone(metadata: MetadataTable, instant: Instant) -> Collection[str]:
+    """Times of the instants that a rollback or restore of the table has undone."""
+    if instant.action is Action.RESTORE:
+        return restored_times(metadata.storage, instant)
+    target = target_of(metadata.storage, instant)
+    return () if target is None else (target,)
 
 
 def _listed(metadata: MetadataTable) -> str:

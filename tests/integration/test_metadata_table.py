@@ -137,6 +137,14 @@ def test_it_is_not_opened_where_it_is_switched_off(tmp_path: Path) -> None:
     assert any(METADATA_TABLE in one.path for one in by_default.recorder.operations)
 
 
+def test_a_rollback_that_may_have_added_log_files_needs_a_delta_commit(tmp_path: Path) -> None:
+    table = history(tmp_path, "6")
+    table.upsert(trips(("new", "x", 9, 9.0)))
+    table.rollback()
+    recorded(tmp_path, leaving_out=[table.timeline.completed[-1].time])
+    assert listing(tmp_path) is None
+
+
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_an_instant_that_it_lacks_makes_reads_list_folders(tmp_path: Path, version: str) -> None:
     whole = history(tmp_path / "whole", version)
@@ -183,6 +191,26 @@ def test_a_listing_before_any_delta_commit_is_not_believed_without_times(tmp_pat
     history(tmp_path, "6")
     Recorder(LocalStorage(str(tmp_path))).begin()
     assert listing(tmp_path) is None
+
+
+def test_a_rollback_needs_no_delta_commit_but_what_it_undid_must_be_gone(tmp_path: Path) -> None:
+    table = history(tmp_path, "9")
+    rows = found(table)
+    table.upsert(trips(("new", "x", 9, 9.0)))
+    newest = table.timeline.completed[-1]
+    recorder = Recorder(LocalStorage(str(tmp_path)))
+    forgotten = recorder.files_of(newest)
+    table.rollback()
+    rollback = table.timeline.completed[-1]
+    assert rollback.action is Action.ROLLBACK
+    recorder.begin()
+    recorder.catch_up([rollback.time])
+    assert listed(tmp_path) == in_folders(tmp_path)
+    assert findings(tmp_path) == {}
+    recorder.deltacommit(newest.time, block(newest.time, forgotten), newest.completion_time)
+    assert listing(tmp_path) is None
+    assert found(HoodieTable(str(tmp_path))) == rows
+    assert instant_path(rollback) in findings(tmp_path)
 
 
 def test_a_partition_that_is_being_built_is_not_read(tmp_path: Path) -> None:

@@ -1546,6 +1546,12 @@ READS = [
         "rows that were written without it are lost without an error",
     ),
     Mutant(
+        "a metadata table that still has what was rolled back is believed",
+        always("trust._undone", ()),
+        f"{METADATA}::test_a_rollback_needs_no_delta_commit_but_what_it_undid_must_be_gone",
+        "files that a rollback deleted are read",
+    ),
+    Mutant(
         "what was completed after the first listing counts as listed",
         always("_was_listed", True),
         f"{METADATA}::test_an_instant_that_was_completed_after_the_first_listing_is_not_in_it",
