@@ -51,13 +51,14 @@ class FileSystemView:
 
     Files of instants that are not committed on the timeline are invisible. `verify` says whether
     files are compared with the checksums of their commits; sizes always are. `extension` is that of
-    base files.
+    base files. `shows_replaced` makes file groups visible that replace commits have hidden.
     """
 
     storage: Storage
     timeline: Timeline
     verify: bool = True
     extension: str = "parquet"
+    shows_replaced: bool = False
 
     def data_files(self) -> list[FileStatus]:
         """All data files, visible or not, by one listing of the table; those of change data too.
@@ -104,7 +105,7 @@ class FileSystemView:
         return PartitionFiles(self, partition_path)
 
     def _slices_of(self, partition_path: str, listed: Iterable[FileStatus]) -> list[FileSlice]:
-        replaced = self.replaced_ids(partition_path)
+        replaced = () if self.shows_replaced else self.replaced_ids(partition_path)
         groups: dict[str, list[BaseFile | LogFile]] = {}
         for status in listed:
             found = data_file(partition_path, status, self.extension)

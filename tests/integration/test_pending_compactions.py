@@ -20,12 +20,13 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.loading import load_timeline, read_commit
 from tests.faults import foreign
 from tests.faults.writers import BESIDE_OTHERS, Place
-from tests.tables import BUCKETS, TRIPS, TYPE, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
 SECOND = trips(("0", "x", 1, 1.0), ("0", "y", 1, 1.0))
 THIRD = trips(("0", "x", 2, 2.0), ("0", "y", 2, 2.0))
 FOURTH = trips(("0", "x", 3, 3.0), ("1", "x", 3, 3.0))
+_OFTEN = "hoodie.compact.inline.max.delta.commits"
 MODES = {"single": {}, "several": BESIDE_OTHERS}
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}
 
@@ -143,6 +144,33 @@ def test_an_overwrite_hides_a_planned_group_and_what_becomes_of_it() -> None:
     place.table.overwrite(FOURTH, partitions_only=True)
     foreign.complete_compaction(place.storage, time, planned)
     assert place.rows() == [("0", "x", 3, 3.0), ("0", "y", 1, 1.0), ("1", "x", 3, 3.0)]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("back", ["rollback", "restore", "as of"])
+@pytest.mark.parametrize("operation", ["overwrite", "delete_partitions"])
+def test_a_group_that_was_replaced_after_its_plan_comes_back_whole(
+    operation: str, back: str, version: str
+) -> None:
+    """Its log files after the plan belong to the base file that the compaction writes."""
+    place = _place(**{VERSION: version})
+    planning = {"hoodie.compact.schedule.inline": "true", _OFTEN: "1"}
+    place.table.upsert(trips(("0", "x", 1, 1.0), ("1", "x", 1, 1.0)), planning)
+    before = place.table.upsert(trips(("0", "x", 2, 2.0)))
+    rows = place.rows()
+    if operation == "overwrite":
+        replacing = place.table.overwrite(FOURTH, partitions_only=True)
+    else:
+        replacing = place.table.delete_partitions("x")
+    assert place.table.compact()
+    if back == "rollback":
+        place.table.rollback(replacing)
+    if back == "restore":
+        place.table.restore(before)
+    as_of = before if back == "as of" else None
+    read = place.table.read(columns=["id", "city", "ts", "fare"], as_of=as_of).to_pylist()
+    assert sorted(tuple(row.values()) for row in read) == rows
+    assert not place.table.inspect.verify().damage
 
 
 def test_an_unreadable_plan_lets_no_write_guess() -> None:

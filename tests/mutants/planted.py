@@ -2238,6 +2238,15 @@ _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
     Mutant(
+        "a compaction leaves out a file group that was replaced after its plan",
+        Text(
+            "CompactionResult() if slice_ is None else self._merged(slice_)", "CompactionResult()"
+        ),
+        "tests/integration/test_pending_compactions.py::"
+        "test_a_group_that_was_replaced_after_its_plan_comes_back_whole[overwrite-rollback-6]",
+        "P1: rows are lost where the replace commit is rolled back, or looked behind",
+    ),
+    Mutant(
         "a service that others helped to complete looks for a requested file of its other action",
         Text("_is_gone(storage, decision.instant)", "_is_gone(storage, instant)"),
         f"{_BY_HAND}::test_who_completes_an_instant_late_leaves_what_others_completed[cluster-9]",

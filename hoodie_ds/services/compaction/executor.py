@@ -71,13 +71,17 @@ class CompactionExecutor:
         _, slices = self.planned.listing(partition)
         slice_ = slices.get(group)
         if slice_ is None and group.file_id in view.replaced_ids(partition):
-            return CompactionResult()
+            slice_ = self.planned.replaced(operation)
+            return CompactionResult() if slice_ is None else self._merged(slice_)
         if slice_ is None:
             raise CorruptFileError(
                 f"{view.storage.root}: file group {group}, which compaction {self.time} is to "
                 "merge, has no committed file; restore its files from a copy"
             )
         self.planned.check(operation, slice_)
+        return self._merged(slice_)
+
+    def _merged(self, slice_: FileSlice) -> CompactionResult:
         return CompactionResult(self._write(slice_), self.planned.merged(slice_))
 
     def _write(self, slice_: FileSlice) -> WriteStatus:
