@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ from hoodie_ds.metadata_table.stored import UNPARTITIONED, MetadataTable
 from hoodie_ds.table.file_slice import BaseFile
 
 _PARTITION: Final = "column_stats"
+_FILES_AT_ONCE: Final = 5_000
+"""Files whose records are held at a time."""
 _SEED: Final = 0xFFFFFFFF_DABADABA
 _SCALE: Final = 15
 """That of a decimal in a wrapper of its own; later versions store the type."""
@@ -42,24 +45,30 @@ class ColumnStatistics:
         self, files: Iterable[BaseFile], columns: Iterable[pa.Field]
     ) -> Mapping[str, Mapping[str, Bounds]]:
         """Return what is known of columns in some files, by path and name."""
-        if _PARTITION not in self.metadata.partitions:
-            return {}
-        starts = [(field, _hashed(field.name)) for field in columns]
-        places = {
-            f"{start}{_hashed(file.partition_path or UNPARTITIONED)}{_digest(str(file.name))}":
-            (file.path, field)
-            for file in files
-            for field, start in starts
-        }  # fmt: skip
         found: dict[str, dict[str, Bounds]] = {}
-        for group in self.metadata.records(_PARTITION, places.keys()):
-            for key, record in group.items():
-                path, field = places[key]
+        if _PARTITION not in self.metadata.partitions:
+            return found
+        starts = [(field, _hashed(field.name)) for field in columns]
+        left = iter(files)
+        while some := list(islice(left, _FILES_AT_ONCE)):
+            for path, field, record in self._records(some, starts):
                 with damage_in(path):
                     bounds = recorded_bounds(record[STATS], field.type)
                 if bounds is not None:
                     found.setdefault(path, {})[field.name] = bounds
         return found
+
+    def _records(
+        self, files: Sequence[BaseFile], starts: Sequence[tuple[pa.Field, str]]
+    ) -> Iterator[tuple[str, pa.Field, Record]]:
+        """Yield the records of columns in some files; with each column the start of its keys."""
+        places: dict[str, tuple[str, pa.Field]] = {}
+        for file in files:
+            end = f"{_hashed(file.partition_path or UNPARTITIONED)}{_digest(str(file.name))}"
+            places |= {start + end: (file.path, field) for field, start in starts}
+        for group in self.metadata.records(_PARTITION, places.keys()):
+            for key, record in group.items():
+                yield *places[key], record
 
 
 def recorded_bounds(statistics: Record, kind: pa.DataType) -> Bounds | None:

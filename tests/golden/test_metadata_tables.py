@@ -127,7 +127,10 @@ def test_reads_are_the_same_by_the_metadata_table(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "_cs" in name])
-def test_bounds_of_base_files_are_those_of_their_values(tmp_path: Path, name: str) -> None:
+def test_bounds_of_base_files_are_those_of_their_values(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.metadata_table.statistics._FILES_AT_ONCE", 2)
     path = unzipped(name, tmp_path)
     slices = list(PinnedTable.latest(open_storage(path)).slices())
     bases = [found.base for found in slices if found.base is not None]
