@@ -66,6 +66,14 @@ def restored(change: Change, before: str | None) -> str:
     return f"restore it from a copy before going on, or the table by {change('restore', before)}"
 
 
+def compacted_again(completed: str, compact: str) -> str:
+    """Return the remedy for a lost file of a compaction whose log files are all there."""
+    return (
+        f"restore it from a copy, or delete {completed} and write it again from the log files "
+        f"with {compact}: no row is lost"
+    )
+
+
 def given_up(rollback: str) -> str:
     """Return the remedy for a damaged file of a completed write, by the command that undoes it."""
     return f"{COPY}, or delete it and give its rows up by {rollback}"

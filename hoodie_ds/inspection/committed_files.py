@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import COPY, FROM_COPY, lost_savepoint, missing, restored
+from hoodie_ds.hints import COPY, FROM_COPY, lost_savepoint
 from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -16,6 +16,7 @@ from hoodie_ds.table.checksums import check_change_file, check_file, check_log_b
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.gathered_files import LiveFiles
+from hoodie_ds.table.lost_files import remedy_of
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, unnamed_newest
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
@@ -46,12 +47,12 @@ class CommittedFiles:
     def findings(self, pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
         """Yield files that are missing, damaged, or of another size than their commit says."""
         yield from self.unreadable
+        storage, timeline = pinned.table.storage, pinned.timeline
         sizes = {status.path: status.size for status in files}
         for path, whose in self.named.items():
             if path not in sizes:
                 message = f"{whose} names the file, and it is not there"
-                before = self._before(pinned.timeline, path)
-                remedy = missing(pinned.table.command, path, sizes, before)
+                remedy = remedy_of(storage, timeline, self.namers.get(path), path, sizes)
                 yield Finding(Kind.MISSING_FILE, path, message, remedy)
         for path, time in self.kept.items():
             if path not in sizes and path not in self.named:
@@ -64,11 +65,6 @@ class CommittedFiles:
                 message = f"it has {size:,} bytes, and {known:,} when {self.writers[path]} wrote it"
                 yield Finding(Kind.WRONG_SIZE, path, message, FROM_COPY)
         yield from self._change_findings(pinned, sizes)
-
-    def _before(self, timeline: Timeline, path: str) -> str | None:
-        """Time of the commit before the active one that named a file last, if there are both."""
-        instant = self.namers.get(path)
-        return None if instant is None else timeline.time_before(instant.time)
 
     def _change_findings(self, pinned: PinnedTable, sizes: Container[str]) -> Iterator[Finding]:
         """Yield change data that is damaged, or missing though its base file is there."""
@@ -83,7 +79,7 @@ class CommittedFiles:
                         base in self.named or base in self.kept
                     ):  # a clean deletes both
                         message = f"{self.writers[base]} names the change data of {base}, not there"
-                        remedy = restored(pinned.table.command, self._before(timeline, base))
+                        remedy = remedy_of(storage, timeline, self.namers.get(base), path)
                         yield Finding(Kind.MISSING_FILE, path, message, remedy)
                     continue
                 try:

@@ -33,6 +33,7 @@ from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.services.context import ServiceContext, retry_on_concurrent_change
 from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.live_files import forget_completed
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.table.table_schema import avro_schema, check_columns_have_names, table_schema
 from hoodie_ds.timeline.bodies.commit_metadata import (
@@ -196,6 +197,7 @@ class PlannedService(ABC, Generic[PlanT]):
 
         Raises `WriteConflictError` if others kept changing its file groups.
         """
+        forget_completed(self.storage, instant)
         for _ in range(ROUNDS):
             self.execute(instant, plan)
             if self.complete(instant, plan):

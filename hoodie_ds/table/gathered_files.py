@@ -8,16 +8,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Any
 
-from hoodie_ds.hints import restored
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId
 from hoodie_ds.table.slicing import SLICINGS
-from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -50,12 +47,6 @@ class NamedFile:
 def of_slice(named: Iterable[NamedFile], base: BaseFile | None) -> set[str]:
     """Return the paths of a group's named files that are of its slice on a base file, or later."""
     return {file.path for file in named if base is None or not file.is_before(base.name)}
-
-
-def remedy_of(storage: Storage, timeline: Timeline, named: Iterable[NamedFile], path: str) -> str:
-    """Return the remedy for a missing file, by the commit of `named` that wrote it."""
-    times = (timeline.time_before(file.instant.time) for file in named if file.path == path)
-    return restored(partial(changing, storage), next(times, None))
 
 
 @dataclass(slots=True)

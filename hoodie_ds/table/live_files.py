@@ -17,20 +17,25 @@ from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.hints import missing
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
-from hoodie_ds.timeline.commands import changing
+from hoodie_ds.table.lost_files import remedy_of
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import V1, V2, commit_path
-from hoodie_ds.timeline.summaries import SummaryFile, newest_summary, read_summaries, write_summary
+from hoodie_ds.timeline.summaries import (
+    SummaryFile,
+    delete_summaries,
+    newest_summary,
+    read_summaries,
+    write_summary,
+)
 from hoodie_ds.timeline.timeline import Timeline
 
 _TABLES: Final = 8
@@ -145,10 +150,9 @@ def _check_found(
 ) -> None:
     for path, instant in named:
         if path not in found:
-            before = timeline.time_before(instant.time)
             raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
                 f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
-                f"{missing(partial(changing, storage), path, found, before)}"
+                f"{remedy_of(storage, timeline, instant, path, found)}"
             )
 
 
@@ -243,6 +247,19 @@ def save_live_files(storage: Storage, timeline: Timeline) -> None:
         live = kept.grown(storage, timeline, _AT_ONCE)
         newest = next(live.seen.commits_backwards())
         write_summary(storage, kind, padded(newest.time), live.to_json())
+
+
+def forget_completed(storage: Storage, pending: Instant) -> None:
+    """Delete the summaries that have a pending instant as completed: its completed file was lost.
+
+    In layout 1 a process could not tell the files that it gets now from those of before.
+    """
+    if pending.layout == V1.version:
+        time, kind = pending.time, _SUMMARIES[pending.layout]
+        delete_summaries(
+            *(storage, kind, padded(time)),
+            lambda content: LiveFiles.from_json(1, content).seen.commit_at(time) is not None,
+        )
 
 
 def _is_due(last: SummaryFile, timeline: Timeline) -> bool:

@@ -80,6 +80,16 @@ def write_summary(storage: Storage, kind: str, time: str, content: Mapping[str, 
         storage.delete(_path(kind, old))
 
 
+def delete_summaries(
+    storage: Storage, kind: str, since: str, is_false: Callable[[Mapping[str, Any]], bool]
+) -> None:
+    """Delete the summaries of a kind up to a time or a later one whose content is false."""
+    for found in _stored(storage, kind):
+        path = _path(kind, found.up_to)
+        if found.up_to >= since and _made(storage, path, is_false):
+            storage.delete(path)
+
+
 def _parse(data: bytes) -> dict[str, Any]:
     checksum, body = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if xxhash.xxh64_hexdigest(body).encode() != checksum:

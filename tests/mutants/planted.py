@@ -3274,6 +3274,12 @@ INSPECTION = [
         "instants are lost with a file of the archive, and nothing is reported",
     ),
     Mutant(
+        "a compaction whose log files are gone may run again",
+        Text("if not merged <= names or any(", "if any("),
+        f"{_HINTS}::test_a_lost_base_file_of_a_compaction_is_written_again_from_its_log_files[6]",
+        "the completed file is deleted, and the compaction cannot be carried out",
+    ),
+    Mutant(
         "a lost `_version_` is not looked at",
         always("committed_files._unnamed_manifest", ()),
         f"{_HINTS}::test_a_damaged_file_of_the_archive_is_to_be_restored[_version_-None]",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -381,3 +384,37 @@ def test_a_creation_that_was_interrupted_may_be_removed(tmp_path: Path) -> None:
     (tmp_path / ".hoodie/.aux/x").touch()
     told = run("show", tmp_path).err
     assert f"or remove {tmp_path}/.hoodie if nothing was ever written" in told
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_lost_base_file_of_a_compaction_is_written_again_from_its_log_files(
+    version: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    table = HoodieTable(path, {**TRIPS, TYPE: "MERGE_ON_READ", VERSION: version})
+    for ts in (1, 2):
+        table.upsert(trips(("a", "oslo", ts, 1.0), ("b", "rome", ts, 2.0)))
+    table.compact()
+    compaction = table.timeline.commits[-1].time
+    for ts in range(3, 25):  # until a summary has the files of the compaction
+        table.upsert(trips(("a", "oslo", ts, 3.0)))
+    (lost,) = (path / "oslo").glob(f"*_{compaction}.parquet")
+    lost.unlink()
+    (damage,) = damages(path)
+    with pytest.raises(CorruptFileError) as refused:
+        table.read()
+    assert damage["remedy"] in str(refused.value)
+    shutil.copytree(path, tmp_path / "u")
+    merged = min(file.name for file in (path / "oslo").glob(".*.log.*"))
+    (tmp_path / "u/oslo" / merged).unlink()
+    assert [hints(one["remedy"])[0][0] for one in damages(tmp_path / "u")] == ["restore"]
+
+    named = re.search(r"delete (\S*)", damage["remedy"])
+    assert named is not None
+    (path / named[1]).unlink()
+    (command,) = hints(damage["remedy"])
+    for words in ([*command, "--yes"], ["verify", str(path)]):  # which cache no commit
+        subprocess.run([sys.executable, "-m", "hoodie_ds.cli", *words], check=True)
+    read = [sys.executable, "-m", "hoodie_ds.cli", "read", str(path), "--json"]
+    rows = json.loads(subprocess.run(read, check=True, capture_output=True).stdout)
+    assert sorted((row["id"], row["ts"]) for row in rows) == [("a", 24), ("b", 2)]
