@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.errors import ReplayMismatchError
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.timeline.bodies.commit_metadata import INPUTS_KEY
@@ -157,3 +158,19 @@ def test_a_batch_of_an_earlier_release_is_known(tmp_path: Path, name: str, types
         for column in (*WIDENED, *HELD):
             stream.refuses(0, narrow(**{column: True}))
         stream.write(0, wide(2, [*WIDENED]), "other")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_column_without_values_has_the_type_of_the_table(tmp_path: Path, kind: str) -> None:
+    """Arrow gives it the type null, as it does to columns of pandas without values."""
+    stream = Stream(tmp_path, {TYPE: kind})
+    stream.write(0, THREE.append_column("tip", pa.array([1, 2, 3], pa.int32())))
+    nothing = THREE.append_column("tip", pa.nulls(3))
+    stream.write(1, nothing)
+    stream.write(0, THREE.append_column("tip", pa.array([0.5, 1.0, 1.5])), "other")
+    stream.passes_over(1, nothing)
+    stream.refuses(1, THREE.append_column("tip", pa.array([None, None, 1])))
+    stream.write(2, nothing)
+    read = HoodieTable(str(tmp_path)).read(columns=["tip"])
+    assert read.schema.field("tip").type == pa.float64()
+    assert read["tip"].null_count == 3

@@ -95,7 +95,8 @@ def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Sc
     Small integers become int32, timestamps microseconds (in UTC if they have a zone), large, view
     and fixed-size variants the plain type, a dictionary its values; every field nullable, metadata
     dropped. Recursive. Timestamps and times of `table`, the existing columns, keep their unit:
-    tables of other engines have milliseconds, which keys are made of and rows ordered by.
+    tables of other engines have milliseconds, which keys are made of and rows ordered by. A column
+    of Arrow's type null, as one of pandas that has no values, has the type that it has in `table`.
 
     A `SchemaError` names a column whose type a Hudi table cannot hold, whose name is not unique, or
     that is nested deeper than readers support.
@@ -178,6 +179,8 @@ def _normal_fields(fields: list[pa.Field], parent: str, held: list[pa.Field]) ->
 
 def _normal_type(kind: pa.DataType, path: str, held: pa.DataType | None) -> pa.DataType:
     types = pa.types
+    if types.is_null(kind) and held not in (None, kind):
+        return held
     if held in _KEPT and _is_same_clock(kind, held):
         return held
     if kind in _NORMAL:

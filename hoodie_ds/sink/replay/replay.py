@@ -46,7 +46,7 @@ def digest_of(
         return InputDigest(rows.num_rows)
     taken = plan.taken_schema.names
     rows = rows.select([name for name in rows.column_names if name in taken])
-    kinds = normalise_schema(rows.schema)
+    kinds = normalise_schema(rows.schema, converted.schema)
     columns = [
         converted.column(field.name)
         if converted.field(field.name).type == field.type
