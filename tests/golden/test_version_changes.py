@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import HoodieError, UnsupportedTableError
+from hoodie_ds.errors import HoodieError, OptionError, UnsupportedTableError
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, golden_names, unzip_table
 from tests.tiers import by_day
 
@@ -19,7 +19,7 @@ QUICK = [
     *("v6_cow_clustering_requested", "v9_mor_metadata"),
 ]
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
-    "metadata": (UnsupportedTableError, "metadata table"),
+    "metadata": (OptionError, "metadata table"),
     "splitting": (UnsupportedTableError, "splits or merges buckets"),
     "v9_mor_restored": (UnsupportedTableError, "savepoints"),
     "v9_mor_undone": (UnsupportedTableError, "savepoints"),
