@@ -169,7 +169,7 @@ def test_a_column_without_values_has_the_type_of_the_table(tmp_path: Path, kind:
     stream.write(1, nothing)
     stream.write(0, THREE.append_column("tip", pa.array([0.5, 1.0, 1.5])), "other")
     stream.passes_over(1, nothing)
-    stream.refuses(1, THREE.append_column("tip", pa.array([None, None, 1])))
+    stream.refuses(1, THREE.append_column("tip", pa.array([None, None, 1], pa.int32())))
     stream.write(2, nothing)
     read = HoodieTable(str(tmp_path)).read(columns=["tip"])
     assert read.schema.field("tip").type == pa.float64()
