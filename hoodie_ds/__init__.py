@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
+    from hoodie_ds.filters.given import Filter
     from hoodie_ds.inspection.changes import TableDiff
     from hoodie_ds.inspection.files import TableFiles
     from hoodie_ds.inspection.inspector import Inspector
@@ -95,6 +96,7 @@ __all__ = [
     "CorruptFileError",
     "DeltaSync",
     "DeltaSyncError",
+    "Filter",
     "HoodieDataSource",
     "HoodieError",
     "HoodieTable",
@@ -158,6 +160,7 @@ _MODULES = {
     "Compaction": "hoodie_ds.services.results",
     "CompactionPlan": "hoodie_ds.timeline.bodies.compaction_plan",
     "DeltaSync": "hoodie_ds.sync.delta.sync",
+    "Filter": "hoodie_ds.filters.given",
     "HoodieDataSource": "hoodie_ds.datasource.source",
     "HoodieTable": "hoodie_ds.api.hoodie_table",
     "Inspector": "hoodie_ds.inspection.inspector",

@@ -13,7 +13,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
@@ -26,6 +25,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions, check_options
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteConflictError
+from hoodie_ds.filters.given import Filter
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.inspection.inspector import Inspector
@@ -264,7 +264,7 @@ class HoodieTable:
     def read(
         self,
         columns: str | Iterable[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: Filter | None = None,
         as_of: Moment | None = None,
     ) -> pa.Table:
         """Return the latest rows, or those of an earlier moment.
@@ -273,13 +273,19 @@ class HoodieTable:
         ----------
         columns : str or iterable of str, optional
             Columns to return; all, the five ``_hoodie_*`` columns first, if None.
-        filter : pyarrow.compute.Expression, optional
-            Which rows to return.
+        filter : Filter, optional
+            Which rows to return: an expression of Arrow, a string such as ``"city = oslo"``, a
+            tuple such as ``("fare", ">=", 10)`` or ``("city", "in", ["oslo", "rome"])``, or a list
+            of these, all of which hold. Strings take ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``
+            and ``is [not] null``, tuples the same signs, ``in`` and ``not in``. In both NaN is the
+            greatest number, as in Spark; an expression compares as Arrow does.
         as_of : str, Instant, WriteResult or Savepoint, optional
             Instant time, or date, up to which commits count by their begin (``as.of.instant``).
 
         Raises
         ------
+        OptionError
+            The filter is refused.
         SchemaError
             A column does not exist, or the filter does not fit the columns.
         TimelineError
@@ -291,7 +297,7 @@ class HoodieTable:
     def scan(
         self,
         columns: str | Iterable[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: Filter | None = None,
         as_of: Moment | None = None,
     ) -> Scanner:
         """Return the table as it is now, to read batch by batch, or by another library.
@@ -306,6 +312,8 @@ class HoodieTable:
 
         Raises
         ------
+        OptionError
+            The filter is refused.
         SchemaError
             A column does not exist, or the filter does not fit the columns.
         TimelineError
@@ -314,13 +322,20 @@ class HoodieTable:
         time = None if as_of is None else instant_time("as_of", as_of)
         return Scanner(self._query({QueryOptions.as_of.key: time}), columns, filter)
 
-    def count(self, filter: pc.Expression | None = None) -> int:
+    def count(self, filter: Filter | None = None) -> int:
         """Return the number of latest rows, reading few columns.
 
         Parameters
         ----------
-        filter : pyarrow.compute.Expression, optional
-            Which rows count.
+        filter : Filter, optional
+            Which rows count, as for `read`.
+
+        Raises
+        ------
+        OptionError
+            The filter is refused.
+        SchemaError
+            The filter does not fit the columns.
         """
         return self.scan(filter=filter).count_rows()
 
@@ -345,10 +360,10 @@ class HoodieTable:
     def to_pandas(
         self,
         columns: str | Iterable[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: Filter | None = None,
         as_of: Moment | None = None,
     ) -> Any:  # noqa: ANN401
-        """Return the rows of `read` as a pandas DataFrame."""
+        """Return the rows of `read`, which has the parameters, as a pandas DataFrame."""
         return self.read(columns, filter, as_of).to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -360,7 +375,7 @@ class HoodieTable:
         begin: Moment,
         end: Moment | None = None,
         columns: str | Iterable[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Return the rows that commits of a range wrote, as they are at its end.
 
@@ -379,6 +394,8 @@ class HoodieTable:
 
         Raises
         ------
+        OptionError
+            The filter is refused.
         SchemaError
             A column does not exist, or the filter does not fit the columns.
         TimelineError

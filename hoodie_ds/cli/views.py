@@ -195,7 +195,7 @@ def read(
 ) -> None:
     """Rows of the table."""
     from hoodie_ds.errors import OptionError
-    from hoodie_ds.filters.strings import from_text
+    from hoodie_ds.filters.given import predicate_of
 
     inspect = target.table().inspect
     names = [name.strip() for name in columns.split(",")] if columns else None
@@ -204,7 +204,8 @@ def read(
         if name not in schema_.names:
             there = f"{name} is no column; there are {', '.join(schema_.names)}"
             raise OptionError("--columns", columns, there)
-    tables = inspect.rows(names, from_text(where, schema_), as_of, meta=meta or bool(names))
+    predicate = predicate_of([*where], schema_, "--where")
+    tables = inspect.rows(names, predicate, as_of, meta=meta or bool(names))
     print_tables(tables, as_json, limit)
 
 

@@ -35,9 +35,9 @@ from hoodie_ds.datasource.packing import packed
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
+from hoodie_ds.datasource.spark_filter import rows_that_match
 from hoodie_ds.datasource.task import in_worker
-from hoodie_ds.filters.predicate import SIGNS
-from hoodie_ds.filters.tuples import Condition, checked, from_tuples
+from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -76,7 +76,7 @@ def read(
     path: str,
     options: Mapping[str, str] | None = None,
     *,
-    filters: Sequence[Condition] | None = None,
+    filters: Filter | None = None,
 ) -> DataFrame:
     """Return a table's rows as a DataFrame, at the speed of Spark's own Parquet reader.
 
@@ -94,12 +94,13 @@ def read(
         The table's base path.
     options : mapping of str to str, optional
         Hudi's read options.
-    filters : sequence of (str, str, object), optional
-        Column, operator and value of conditions that all hold for the rows, such as
-        ``("city", "=", "oslo")`` or ``("fare", "in", [3, 4])``; the other operators are ``!=``,
-        ``<``, ``<=``, ``>``, ``>=`` and ``not in``. Partitions and buckets that they rule out are
-        not opened, except in incremental queries. A filter of the DataFrame comes too late for
-        that: it prunes what Spark reads of each base file.
+    filters : Filter, optional
+        Which rows to return, as for `HoodieTable.read`: tuples such as ``("city", "=", "oslo")`` or
+        ``("fare", "in", [3, 4])``, strings such as ``"city = oslo"``, expressions of Arrow, or a
+        list of these, all of which hold. Partitions and buckets that they rule out are not opened,
+        except in incremental queries. A filter of the DataFrame comes too late for that: it prunes
+        what Spark reads of each base file. Spark compares by strings and tuples; an expression of
+        Arrow is evaluated in Python.
 
     Returns
     -------
@@ -110,40 +111,25 @@ def read(
     TableNotFoundError
         There is no table.
     OptionError
-        An option is refused.
+        An option or a filter is refused.
+    SchemaError
+        A filter does not fit the columns.
     """
     register(spark)
     given = {**(options or {}), "path": path}
     parsed = ReadOptions.parse(given)
     storage = storage_to_read(parsed)
     query = open_query(storage, parsed)
-    conditions = checked(filters or (), query.schema.names)
+    predicate = predicate_of(filters, query.schema, "filters", inexact=True)
     folder = None
     if isinstance(query, SnapshotQuery) and not _compares(given):
         folder = _folder(spark, storage, parsed.base_path)
     if folder is None or not isinstance(query, SnapshotQuery):
         rows = spark.read.format(HoodieDataSource.name()).options(**given).load()
-        return _that_hold(rows, conditions)
-    plan = query.plan(from_tuples(conditions, query.schema))
+        return rows_that_match(rows, predicate, query.schema)
+    plan = query.plan(predicate)
     rows = _Scan(spark, query.pinned, folder).frame([*plan.tasks], plan.executor)
-    return _that_hold(rows, conditions)
-
-
-def _that_hold(rows: DataFrame, conditions: Sequence[Condition]) -> DataFrame:
-    """Filter rows by conditions, with Spark's comparison."""
-    for name, operator, value in conditions:
-        column = rows[_quoted(name)]
-        if operator in ("in", "not in"):
-            assert isinstance(value, list)
-            rows = rows.where(column.isin(value) if operator == "in" else ~column.isin(value))
-        else:
-            rows = rows.where(SIGNS[operator](column, value))
-    return rows
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace("`", "``")
-    return f"`{doubled}`"
+    return rows_that_match(rows, predicate, query.schema)
 
 
 def _compares(given: Mapping[str, str]) -> bool:

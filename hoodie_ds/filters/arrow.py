@@ -8,7 +8,6 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.errors import OptionError
 from hoodie_ds.filters.arrow_form import Node, taken_apart
 from hoodie_ds.filters.predicate import (
     ALL,
@@ -39,16 +38,8 @@ _ANDS: Final = ("and", "and_kleene")
 _ORS: Final = ("or", "or_kleene")
 
 
-def from_arrow(given: pc.Expression | Predicate | None, schema: pa.Schema) -> Predicate:
-    """Return the rows for which an expression is true, all for None, and a predicate as it is.
-
-    What is no expression is refused, and what does not fit the columns.
-    """
-    if given is None or isinstance(given, Predicate):
-        return given or ALL
-    if not isinstance(given, pc.Expression):
-        remedy = 'give an expression of Arrow, such as pyarrow.compute.field("id") == "a"'
-        raise OptionError("filter", type(given).__name__, remedy)
+def from_arrow(given: pc.Expression, schema: pa.Schema) -> Predicate:
+    """Return the rows for which an expression is true; one that fits no columns is refused."""
     try:
         root = taken_apart(given)
         predicate = Opaque(given, schema, _implied(root, schema), root.columns())

@@ -58,9 +58,18 @@ SIGNS: Final = {"=": Op.EQ, "==": Op.EQ} | {op.value: op for op in Op}
 """Operators as people write them."""
 
 
+Condition: TypeAlias = tuple[str, str, object]
+"""Column, operator (a sign, ``in`` or ``not in``), and the value or values to compare with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part of a filter that is not understood: any row may match."""
+    """A part of a filter that is not understood: any row may match.
+
+    `given` is the condition, for an engine that has comparisons of its own for it.
+    """
+
+    given: Condition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

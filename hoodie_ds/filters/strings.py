@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.errors import OptionError
-from hoodie_ds.filters.predicate import SIGNS, And, Comparison, IsNull, Predicate
+from hoodie_ds.filters.predicate import SIGNS, Comparison, IsNull, Predicate
 
 _FORM: Final = re.compile(
     r"\s*(?P<name>[^\s=<>!]+)\s*(?:(?P<null>is\s+(?:not\s+)?null)|"
@@ -21,35 +20,31 @@ _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL)
 _JOINED: Final = re.compile(
     r"\s(?:and|or)\s+[^\s=<>!]+\s*(?:[=<>!]|is\s|in\s|like\s)", re.IGNORECASE | re.DOTALL
 )
-_ONE: Final = "is not one value; put it in quotes, and give --where once for each condition"
+_ONE: Final = "is not one value; put it in quotes, and give each condition by itself"
 
 
-def from_text(texts: Iterable[str], schema: pa.Schema) -> Predicate:
-    """Return the rows for which all of some conditions hold.
+def from_string(text: str, schema: pa.Schema) -> Predicate:
+    """Return the rows for which a condition holds; what is none is refused.
 
-    Each is a column, an operator and a value of the column's type, which may be in quotes; or
-    ``is [not] null``. Others are refused.
+    It is a column, an operator and a value of the column's type, which may be in quotes; or a
+    column and ``is [not] null``.
     """
-    return And(tuple(_condition(text, schema) for text in texts))
-
-
-def _condition(text: str, schema: pa.Schema) -> Predicate:
     match = _FORM.fullmatch(text)
     if match is None:
-        raise OptionError("--where", text, _REMEDY)
+        raise OptionError("filter", text, _REMEDY)
     name = match["name"]
     if name not in schema.names:
         names = ", ".join(schema.names)
-        raise OptionError("--where", text, f"{name} is no column; there are {names}")
+        raise OptionError("filter", text, f"{name} is no column; there are {names}")
     if match["null"] is not None:
         return IsNull((name,), negated="not" in match["null"].lower())
     value, kind = match["value"].strip(), schema.field(name).type
     if _QUOTED.fullmatch(value):
         value = value[1:-1].replace(value[0] * 2, value[0])
     elif value[:1] in ("'", '"') or _JOINED.search(value):
-        raise OptionError("--where", text, f"{value} {_ONE}")
+        raise OptionError("filter", text, f"{value} {_ONE}")
     try:
         scalar = pa.array([value]).cast(kind)[0]
     except (pa.ArrowException, ValueError) as error:
-        raise OptionError("--where", text, f"{value!r} is no value of type {kind}") from error
+        raise OptionError("filter", text, f"{value!r} is no value of type {kind}") from error
     return Comparison((name,), SIGNS[match["sign"]], scalar)

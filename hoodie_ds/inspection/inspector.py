@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import without_meta_columns
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
-from hoodie_ds.filters.arrow import from_arrow
-from hoodie_ds.filters.predicate import Predicate, columns_used
+from hoodie_ds.filters.given import Filter, predicate_of
+from hoodie_ds.filters.predicate import columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.index.bucket_index import constant_buckets
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
@@ -145,7 +144,7 @@ class Inspector:
     def rows(
         self,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | Predicate | None = None,
+        filter: Filter | None = None,
         at: Moment | None = None,
         *,
         meta: bool = True,
@@ -156,8 +155,8 @@ class Inspector:
         ----------
         columns : sequence of str, optional
             Columns to return.
-        filter : pyarrow.compute.Expression or Predicate, optional
-            Which rows to return.
+        filter : Filter, optional
+            Which rows to return, as for `HoodieTable.read`.
         at : str, Instant, WriteResult or Savepoint, optional
             A completed write of the active timeline; now by default.
         meta : bool
@@ -165,8 +164,10 @@ class Inspector:
 
         Raises
         ------
+        OptionError
+            The filter is refused.
         SchemaError
-            A column does not exist.
+            A column does not exist, or the filter does not fit the columns.
         TimelineError
             There is no such write, or its files were cleaned.
         """
@@ -179,7 +180,7 @@ class Inspector:
                     f"column {name!r} is not in the table; its columns are "
                     f"{', '.join(pinned.schema.names)}"
                 )
-        predicate = from_arrow(filter, pinned.schema)
+        predicate = predicate_of(filter, pinned.schema)
         pruner = pinned.pruner(predicate)
         fetched, used = pinned.schema.names, columns_used(predicate)
         if used is not None:

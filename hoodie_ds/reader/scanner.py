@@ -9,13 +9,12 @@ from itertools import chain, islice
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.errors import SchemaError
-from hoodie_ds.filters.arrow import from_arrow
-from hoodie_ds.filters.predicate import Predicate, columns_used
+from hoodie_ds.filters.given import Filter, predicate_of
+from hoodie_ds.filters.predicate import columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
@@ -36,15 +35,15 @@ class Scanner:
         What to read.
     columns : str or iterable of str, optional
         Columns to return, meta columns among them if wanted; all if None.
-    row_filter : pyarrow.compute.Expression or Predicate, optional
-        Rows to return; may use columns that are not returned.
+    row_filter : Filter, optional
+        Rows to return, as for `HoodieTable.read`; may use columns that are not returned.
 
     Raises
     ------
     SchemaError
         A column does not exist, or the filter does not fit the columns.
     OptionError
-        The filter is no expression of Arrow.
+        The filter is refused.
 
     Examples
     --------
@@ -56,7 +55,7 @@ class Scanner:
         self,
         query: Query,
         columns: str | Iterable[str] | None = None,
-        row_filter: pc.Expression | Predicate | None = None,
+        row_filter: Filter | None = None,
     ) -> None:
         self._query = query
         names = query.schema.names
@@ -68,7 +67,7 @@ class Scanner:
                 )
             if self._wanted.count(name) > 1:
                 raise SchemaError(f"column {name!r} is requested more than once; name it once")
-        self._predicate = from_arrow(row_filter, query.schema)
+        self._predicate = predicate_of(row_filter, query.schema)
         used = columns_used(self._predicate)
         # A filter that cannot be parsed may name columns by their positions in the table.
         needed = () if used is None else used.difference(self._wanted)

@@ -1246,6 +1246,7 @@ RECOVERIES = [
     ),
 ]
 
+_GIVEN = "tests/unit/filters/test_given.py"
 _SCANNER = "tests/unit/reader/test_scanner.py"
 
 READS = [
@@ -1269,6 +1270,35 @@ READS = [
         Text("return cast if same else None", "return cast"),
         "tests/unit/filters/test_arrow.py::test_what_is_not_understood_rules_nothing_out",
         "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "alternatives in a filter are taken for conditions that all hold",
+        Text(
+            "given = tuple(given) if isinstance(given, list) else given",
+            "given = predicate_of(given, schema) if isinstance(given, list) else given\n"
+            "    if isinstance(given, Predicate):\n"
+            "        return given",
+        ),
+        f"{_GIVEN}::test_what_is_no_filter_is_refused",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
+        "a condition that cannot be evaluated holds for all rows",
+        Text("if part.given is None or not inexact:", "if False:"),
+        f"{_GIVEN}::test_what_is_no_filter_is_refused",
+        "rows are found that do not match a filter",
+    ),
+    Mutant(
+        "the conditions of a filter after the first are lost",
+        Text("for part in given))", "for part in [*given][:1]))"),
+        f"{_GIVEN}::test_a_filter_finds_the_same_rows_in_each_language",
+        "rows are found that do not match a filter",
+    ),
+    Mutant(
+        "Spark leaves out what only Arrow can evaluate of a filter",
+        always("_has_opaque", False),
+        "tests/spark/test_read.py::test_what_filters_rule_out_is_not_opened",
+        "rows are found that do not match a filter",
     ),
     Mutant(
         "NOT IN a list with a null is true",

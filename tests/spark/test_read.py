@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -198,7 +199,7 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
     rows = found(table)
 
     def read(*filters: Any) -> Any:
-        return hoodie_ds.read(spark, str(tmp_path), filters=filters)
+        return hoodie_ds.read(spark, str(tmp_path), filters=list(filters))
 
     whole, city = read(), read(("city", "=", "x"))
     assert read_trips(whole) == rows
@@ -213,15 +214,28 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
         row for row in rows if row[1] != "x" and row[2] < 5
     ]
     assert read_trips(read(("city", "=", "nowhere"))) == []
+    expected = [row for row in rows if row[1] == "x" and row[3] >= 1.5]
+    fare, cities = pc.field("fare") * 2 >= 3, pc.field("city") == "x"
+    for same in (
+        [("city", "=", "x"), ("fare", ">=", 1.5)],
+        ["city = 'x'", "fare >= 1.5"],
+        [cities & fare],
+        ["city = x", ("ts", ">", 0.5), fare],  # which Spark compares, as no integer is the value
+    ):
+        assert read_trips(read(*same)) == expected
+        assert {Path(file).parent.name for file in read(*same).inputFiles()} <= {"x"}
+    assert read_trips(hoodie_ds.read(spark, str(tmp_path), filters="city = x")) == read_trips(city)
+    assert read_trips(hoodie_ds.read(spark, str(tmp_path), filters=cities)) == read_trips(city)
     options = {"hoodie.py.read.verify.checksums": "true"}  # which goes through Python
-    by_python = hoodie_ds.read(spark, str(tmp_path), options, filters=[("city", "=", "x")])
+    by_python = hoodie_ds.read(spark, str(tmp_path), options, filters=[cities])
     assert read_trips(by_python) == read_trips(city)
     for wrong, said in (
         (("nothing", "=", 1), "the columns are _hoodie"),
         (("city", "~", "x"), "the operators are =, ==, <, <=, !="),
         (("city", "=", None), "nothing is equal to null"),
         (("city", "in", "xy"), "a list of values"),
-        ("city", "such as"),
+        (("city",), "such as"),
+        ("city", "option 'filters' = 'city' is refused: write COLUMN = VALUE"),
     ):
         with pytest.raises(OptionError, match=said):
             read(wrong)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import OptionError
+from hoodie_ds.filters.given import predicate_of
 from hoodie_ds.filters.rows import matching
-from hoodie_ds.filters.strings import from_text
 
 ROWS = pa.table(
     {
@@ -38,13 +38,13 @@ ROWS = pa.table(
     ],
 )
 def test_rows_that_conditions_keep(texts: list[str], kept: list[int]) -> None:
-    assert matching(ROWS, from_text(texts, ROWS.schema)) == ROWS.take(kept)
+    assert matching(ROWS, predicate_of(texts, ROWS.schema)) == ROWS.take(kept)
 
 
 @pytest.mark.parametrize("text", ["", "city", "city ~ oslo", "nope = 1", "fare = much"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="--where"):
-        from_text([text], ROWS.schema)
+    with pytest.raises(OptionError, match="'--where' = "):
+        predicate_of([text], ROWS.schema, "--where")
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
     ],
 )
 def test_two_conditions_in_one_are_refused_rather_than_compared_as_a_text(text: str) -> None:
-    with pytest.raises(OptionError, match="once for each condition"):
-        from_text([text], ROWS.schema)
+    with pytest.raises(OptionError, match="each condition by itself"):
+        predicate_of(text, ROWS.schema)
 
 
 @pytest.mark.parametrize("value", ["rock and roll", "'rock and roll = 1'", "this or that"])
 def test_a_text_may_have_an_and_in_it(value: str) -> None:
     rows = pa.table({"what": [value.strip("'"), "x"]})
-    assert matching(rows, from_text([f"what = {value}"], rows.schema)).num_rows == 1
+    assert matching(rows, predicate_of(f"what = {value}", rows.schema)).num_rows == 1

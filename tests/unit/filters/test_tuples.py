@@ -8,9 +8,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hoodie_ds.filters.predicate import UNKNOWN, And
+from hoodie_ds.errors import OptionError
+from hoodie_ds.filters.given import predicate_of
+from hoodie_ds.filters.predicate import Unknown
 from hoodie_ds.filters.rows import matching
-from hoodie_ds.filters.tuples import checked, from_tuples
 
 NAN = float("nan")
 ROWS = pa.table({"n": [1, 2, None, 4], "f": [0.5, None, NAN, 2.0], "s": ["a", "b", None, "d"]})
@@ -37,9 +38,8 @@ ROWS = pa.table({"n": [1, 2, None, 4], "f": [0.5, None, NAN, 2.0], "s": ["a", "b
 def test_rows_that_conditions_keep(
     conditions: list[tuple[str, str, object]], kept: list[int]
 ) -> None:
-    given = checked(conditions, ROWS.schema.names)
     rows = ROWS.append_column("k", pa.array(range(4)))
-    assert matching(rows, from_tuples(given, ROWS.schema))["k"].to_pylist() == kept
+    assert matching(rows, predicate_of(conditions, ROWS.schema))["k"].to_pylist() == kept
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,16 @@ def test_rows_that_conditions_keep(
         (pa.list_(pa.int64()), [1], False),
     ],
 )
-def test_a_value_that_is_another_in_the_column_rules_nothing_out(
+def test_a_value_that_is_another_in_the_column_is_refused_or_left_to_the_caller(
     kind: pa.DataType, value: object, exact: bool
 ) -> None:
     schema = pa.schema([("c", kind)])
     for condition in (("c", "<", value), ("c", "in", [value])):
-        found = from_tuples(checked([condition], ["c"]), schema)
-        assert (found != And((UNKNOWN,))) is exact
+        found = predicate_of(condition, schema, inexact=True)
+        if exact:
+            assert predicate_of(condition, schema) == found
+            continue
+        assert isinstance(found, Unknown)
+        assert found.given == condition
+        with pytest.raises(OptionError, match=r"holds exactly; there are c "):
+            predicate_of(condition, schema)
