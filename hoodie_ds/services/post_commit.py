@@ -107,6 +107,19 @@ def follow_up(
     return tuple(failure for failure in tried if failure is not None)
 
 
+def catch_up(context: ServiceContext, table: Table) -> tuple[ServiceFailure, ...]:
+    """Update a table's followers for a batch that commits nothing; return the failures.
+
+    An earlier attempt of the batch may have died between its commit and its followers.
+    """
+    root = table.storage.root
+    tried = [
+        attempted(follower.service, root, "", partial(follower.after, table))
+        for follower in context.followers(table)
+    ]
+    return tuple(failure for failure in tried if failure is not None)
+
+
 def followed(context: ServiceContext, work: Callable[[], T]) -> T:
     """Run a service called by hand, then update the followers that name the table's files.
 

@@ -24,7 +24,7 @@ from hoodie_ds.services.compaction.share import (
 )
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure, attempted
-from hoodie_ds.services.post_commit import AfterCommit, follow_up
+from hoodie_ds.services.post_commit import AfterCommit, catch_up, follow_up
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteMetrics, WriteResult
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -161,11 +161,14 @@ class ServicesOfBatch:
     ) -> WriteResult:
         """Run the services due after a commit, unless its instant is open for further batches.
 
-        `commit` is None if the batch was part of the table before.
+        `commit` is None if the batch was part of the table before: only followers may be behind.
         """
         message, batch = self.messages[0], self.messages[0].batch
         failed = () if before.failure is None else (before.failure,)
-        if self._is_open or commit is None:
+        if commit is None:
+            missed = catch_up(self.context, batch.plan.table)
+            return replace(result, failed_services=(*failed, *missed))
+        if self._is_open:
             return replace(result, failed_services=failed)
         timeline = batch.plan.timeline
         if before.completed:

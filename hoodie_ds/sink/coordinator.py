@@ -27,6 +27,7 @@ from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import note_failures
+from hoodie_ds.services.post_commit import catch_up
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.batch_services import (
     ServicesOfBatch,
@@ -275,9 +276,7 @@ class Coordinator:
         return owner_entry(query_id, attempt, shared, spans)
 
     def _complete(self, messages: Sequence[TaskCommitMessage]) -> WriteResult:
-        storage = messages[0].batch.plan.table.storage
-        context = ServiceContext(self.options, storage, self.clock, self.ids, self.pauses)
-        services = ServicesOfBatch(context, messages)
+        services = ServicesOfBatch(self._context(messages), messages)
         before = services.complete_compaction()
         done = complete(messages, self.clock, self.pauses, self.ids)
         instant, statuses = done or (None, None)
@@ -291,7 +290,8 @@ class Coordinator:
             batch = with_known_batches(batch, batch_id)
         if messages[0].already_committed:
             check_replay(messages, batch.guard)
-            return WriteResult(already_committed=True)
+            missed = catch_up(self._context(messages), batch.plan.table)
+            return WriteResult(already_committed=True, failed_services=missed)
         ensure_table(batch.pending, batch.plan.avro_schema)
         partitions = {path for message in messages for path in message.partitions}
         # A commit holds the table's columns, which a delete of partitions alone does not know.
@@ -301,7 +301,11 @@ class Coordinator:
             return self._complete([replace(message, instant_time=time) for message in messages])
         if batch_id not in (None, batch.given_id) and batch.guard.name_of(batch_id) is None:
             mark(self.storage, batch_id)
-        return WriteResult()
+        return WriteResult(failed_services=catch_up(self._context(messages), batch.plan.table))
+
+    def _context(self, messages: Sequence[TaskCommitMessage]) -> ServiceContext:
+        storage = messages[0].batch.plan.table.storage
+        return ServiceContext(self.options, storage, self.clock, self.ids, self.pauses)
 
     def _recover(
         self, table: Table, timeline: Timeline, found: Mapping[str, frozenset[str]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,9 +22,10 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.sync.delta import columns
+from hoodie_ds.sync.delta.log import LOG
 from hoodie_ds.sync.delta.sync import sync
 from hoodie_ds.table.table import open_table
-from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, SimulatedCrash
 from tests.delta import SYNC, assert_same, delta, ours, rows
 from tests.s3_server import S3Server
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
@@ -38,6 +40,8 @@ TABLES = [
     ("COPY_ON_WRITE", "8"),
     ("MERGE_ON_READ", "6"),
 ]
+NUMBERED = {"hoodie.datasource.write.streaming.checkpoint.identifier": "query"}
+BATCH = "hoodie.datasource.write.batch.identifier"
 CLEAN = {
     "hoodie.write.set.null.for.missing.columns": "true",
     "hoodie.clean.commits.retained": "1",
@@ -116,6 +120,32 @@ def test_a_sync_that_fails_fails_no_write_and_is_made_up_for(tmp_path: Path) -> 
     (tmp_path / "aside").rename(log)
     assert len(rows(delta(tmp_path).to_pyarrow_table())) == 1
     assert not table.upsert(trips(("c", "rome", 1, 1.0))).failed_services
+    assert_same(tmp_path)
+
+
+def test_a_batch_that_is_repeated_makes_up_for_the_sync_of_its_commit(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    options = {**TRIPS, **SYNC, **NUMBERED}
+    HoodieTable(tmp_path, options).upsert(A, {BATCH: "1"})
+    dies = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=f"{LOG}/*")
+    dying = FaultyStorage(storage, [dies])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(tmp_path, options, storage=dying).upsert(B, {BATCH: "2"})
+    fails = replace(dies, effect=Effect.FAILED, times=9)
+    failing = HoodieTable(tmp_path, options, storage=FaultyStorage(storage, [fails]))
+    again = failing.upsert(B, {BATCH: "2"})
+    assert again.already_committed
+    assert [failure.service for failure in again.failed_services] == [Service.DELTA]
+    table = HoodieTable(tmp_path, options)
+    assert not table.upsert(B, {BATCH: "2"}).failed_services
+    assert_same(tmp_path)
+    assert not table.sync_delta(dry=True)
+
+
+def test_a_batch_without_rows_makes_up_for_the_sync_of_a_commit(tmp_path: Path) -> None:
+    HoodieTable(tmp_path, {**TRIPS, **SYNC}).upsert(A)
+    HoodieTable(tmp_path, TRIPS).upsert(B)
+    HoodieTable(tmp_path, {**TRIPS, **SYNC}).upsert(B.slice(0, 0))
     assert_same(tmp_path)
 
 

@@ -3459,6 +3459,19 @@ DELTA = [
         "readers of Delta never see the table again",
     ),
     Mutant(
+        "a batch that is repeated leaves the followers behind",
+        within("Coordinator._commit_nothing_written", catch_up=returns(())),
+        f"{_DELTA}::test_a_batch_that_is_repeated_makes_up_for_the_sync_of_its_commit",
+        "a stream that is at its end leaves the Delta log without its last rows",
+    ),
+    Mutant(
+        "a follower is not called after a batch that is repeated",
+        within("Coordinator._commit_nothing_written", catch_up=returns(())),
+        f"{_FOLLOWERS}"
+        "::test_a_write_is_known_wherever_its_process_ends[first batch, cow-9-effects0]",
+        "a stream that is at its end leaves its followers behind",
+    ),
+    Mutant(
         "a clean goes before what names its files",
         within("follow_up", Service=(Service.CLEAN, Service.DELTA, Service.CATALOG)),
         f"{_AFTER_COMMIT}"
