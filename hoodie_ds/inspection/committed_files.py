@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import COPY, FROM_COPY, lost_savepoint
+from hoodie_ds.hints import COPY, lost_savepoint
 from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -63,7 +63,10 @@ class CommittedFiles:
             size, known = sizes.get(path), stat.file_size_bytes
             if size is not None and (size < known or (stat.log is None and 0 < known != size)):
                 message = f"it has {size:,} bytes, and {known:,} when {self.writers[path]} wrote it"
-                yield Finding(Kind.WRONG_SIZE, path, message, FROM_COPY)
+                remedy = COPY
+                if path in self.named:
+                    remedy = remedy_of(storage, timeline, self.namers.get(path), path)
+                yield Finding(Kind.WRONG_SIZE, path, message, remedy)
         yield from self._change_findings(pinned, sizes)
 
     def _change_findings(self, pinned: PinnedTable, sizes: Container[str]) -> Iterator[Finding]:

@@ -40,6 +40,7 @@ from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_file, open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import naming_remedies
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names, virtual_keys
 from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
@@ -247,9 +248,11 @@ def _check(
     found = _Slice()
     where = slice_.base.path if slice_.base else slice_.logs[0].path
     hashes: list[Hashes] = []
+    storage, timeline = pinned.table.storage, pinned.timeline
     try:
-        committed.check(pinned.table.storage, slice_)
-        found.findings += _base_findings(pinned, committed, slice_)
+        with naming_remedies(storage, timeline, slice_.files):
+            committed.check(storage, slice_)
+            found.findings += _base_findings(pinned, committed, slice_)
         for rows in pinned.reader().read(slice_, pinned.schema.names):
             found.rows += rows.num_rows
             if rows.num_rows and _has_keys(pinned):

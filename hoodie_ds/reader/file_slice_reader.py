@@ -27,6 +27,7 @@ from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.live_files import naming_remedies
 
 _HELD_RECORDS: Final = 1 << 20
 """Records of log files that are held before those of one key are combined."""
@@ -114,28 +115,29 @@ class FileSliceReader:
         counts = counts or MergeCounts()
         # Which rows lack columns must not depend on the requested columns.
         whole = columns if lacking is None else self.schema.names
-        logged, fetched, places = self._fetched(slice_, columns, whole, counts, pruner)
-        if logged is None:
-            with self._base(slice_, keep_dictionaries, pruner, part) as base:
-                yield from base.pieces(columns)
-            return
-        assert part == WHOLE, slice_
-        merge = logged[0].over(logged[1])
-        with self._base(slice_, keep_dictionaries, pruner) as base:
-            for rows, keep in self._merged(base, merge, fetched):
+        with naming_remedies(self.view.storage, self.view.timeline, slice_.files):
+            logged, fetched, places = self._fetched(slice_, columns, whole, counts, pruner)
+            if logged is None:
+                with self._base(slice_, keep_dictionaries, pruner, part) as base:
+                    yield from base.pieces(columns)
+                return
+            assert part == WHOLE, slice_
+            merge = logged[0].over(logged[1])
+            with self._base(slice_, keep_dictionaries, pruner) as base:
+                for rows, keep in self._merged(base, merge, fetched):
+                    if changes is not None:
+                        changes.removed(rows.filter(pa.array(~keep)))
+                    yield rows.select(columns).filter(pa.array(keep))
+            if lacking is not None and isinstance(merge, PartialMerge):
+                rows = merge.complete_rows(lacking)
+            else:
+                rows = merge.new_rows()
+            late = None if places is None else places.rows(self._blocks(slice_, columns), rows)
+            for new in late or [rows]:
                 if changes is not None:
-                    changes.removed(rows.filter(pa.array(~keep)))
-                yield rows.select(columns).filter(pa.array(keep))
-        if lacking is not None and isinstance(merge, PartialMerge):
-            rows = merge.complete_rows(lacking)
-        else:
-            rows = merge.new_rows()
-        late = None if places is None else places.rows(self._blocks(slice_, columns), rows)
-        for new in late or [rows]:
-            if changes is not None:
-                changes.added(new)
-            yield new.select(columns)
-        counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
+                    changes.added(new)
+                yield new.select(columns)
+            counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
     def _fetched(
         self,

@@ -22,7 +22,7 @@ from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import check_nothing_is_missing, every
+from hoodie_ds.table.live_files import check_nothing_is_missing, every, naming_remedies
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema, virtual_keys
 from hoodie_ds.timeline.timeline import Timeline
@@ -99,7 +99,8 @@ class PinnedTable:
         slices = view.slices_among(files)
         if recorded is not None and pruner is not None:
             slices = self._with_matches(recorded[0], list(slices), pruner)
-        yield from slices
+        with naming_remedies(view.storage, view.timeline, files):
+            yield from slices
 
     def _recorded(self, pruner: Pruner | None) -> tuple[MetadataTable, list[FileStatus]] | None:
         """The metadata table, and the files that it lists in the partitions that a pruner keeps.

@@ -69,6 +69,11 @@ class FileSlice:
     logs: tuple[LogFile, ...]
 
     @property
+    def files(self) -> tuple[BaseFile | LogFile, ...]:
+        """Its files, the base file first."""
+        return self.logs if self.base is None else (self.base, *self.logs)
+
+    @property
     def size(self) -> int:
         """Bytes of all its files."""
-        return (self.base.size if self.base else 0) + sum(log.size for log in self.logs)
+        return sum(file.size for file in self.files)

@@ -8,7 +8,7 @@ begins with the summaries of writers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, islice, takewhile
@@ -17,9 +17,10 @@ from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_name import BaseFileName
-from hoodie_ds.table.file_slice import FileGroupId, LogFile
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, LogFile
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
 from hoodie_ds.table.lost_files import remedy_of
@@ -161,6 +162,23 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[NamedFile]:
     kept = _kept(storage, timeline.layout)
     with kept.lock:
         return list(kept.grown(storage, timeline).named(timeline))
+
+
+@contextmanager
+def naming_remedies(
+    storage: Storage, timeline: Timeline, files: Iterable[BaseFile | LogFile | FileStatus]
+) -> Iterator[None]:
+    """Name in errors of damaged data files among some what to do about a missing one."""
+    try:
+        yield
+    except CorruptFileError as error:
+        message = str(error)
+        path = next((file.path for file in files if file.path in message), None)
+        if path is None or FROM_COPY not in message:
+            raise
+        writers = {file.path: file.instant for file in newest_files(storage, timeline)}
+        remedy = remedy_of(storage, timeline, writers.get(path), path)
+        raise CorruptFileError(message.replace(FROM_COPY, remedy)) from error
 
 
 def taken_since(

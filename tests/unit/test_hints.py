@@ -337,6 +337,20 @@ def test_properties_that_are_lost_or_damaged_have_one_remedy(
     assert hints(told) == []
 
 
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_a_file_that_is_cut_off_has_the_remedy_of_a_missing_one(
+    table: HoodieTable, tmp_path: Path, left: float
+) -> None:
+    path, first = tmp_path / "t", table.timeline.commits[0].time
+    cut = max((path / "rome").glob("*_*"), key=lambda file: file.stat().st_mtime_ns)
+    cut.write_bytes(cut.read_bytes()[: int(cut.stat().st_size * left)])
+    (damage,) = damages(path)
+    assert hints(damage["remedy"]) == [["restore", str(path), first]]
+    with pytest.raises(CorruptFileError) as refused:
+        HoodieTable(path).read()
+    assert damage["remedy"] in str(refused.value)
+
+
 def test_a_missing_file_of_an_older_commit_is_mended_by_the_restore_that_all_messages_name(
     table: HoodieTable, tmp_path: Path
 ) -> None:
