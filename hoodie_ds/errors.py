@@ -124,9 +124,10 @@ class TimelineError(HoodieError):
 
 
 class ReplayMismatchError(HoodieError):
-    """A batch's number is taken by a batch with other or unknown rows; the table is unchanged.
+    """A batch's number is taken by a batch with other or unknown rows, or was passed over.
 
-    The rows of the new batch may not be in the table.
+    The table is unchanged. The rows of the new batch may not be in the table; those of a number
+    that was passed over are not.
     """
 
 

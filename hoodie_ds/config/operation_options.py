@@ -132,7 +132,7 @@ class OperationOptions(OptionGroup):
         BOOLEAN,
         "Take a batch for committed that is repeated with other rows than before, or whose "
         "earlier rows are no longer known, instead of failing; for sources that do not return the "
-        "same rows twice.",
+        "same rows twice. A number that is known to have been passed over is refused all the same.",
         False,
     )
     accept_missed: Option[bool] = Option(

@@ -48,6 +48,15 @@ def _number(batch: str) -> int:
     return int(batch) if _NUMBER.fullmatch(batch) else -1
 
 
+def _united(
+    one: Mapping[int, InputDigest], other: Mapping[int, InputDigest]
+) -> Mapping[int, InputDigest]:
+    """The digests of two commits; the newer alone if those of batches between are in neither."""
+    older, newer = sorted((one, other), key=lambda known: max(known, default=-1))
+    is_whole = not older or not newer or max(older) >= min(newer)
+    return {**one, **other} if is_whole else newer
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class BatchId:
     """Identity of a micro-batch: a streaming query and the number of the batch in it.
@@ -108,7 +117,7 @@ class ReplayGuard:
         }
         inputs = {**other.inputs, **self.inputs}
         for query in other.inputs.keys() & self.inputs.keys():
-            inputs[query] = {**other.inputs[query], **self.inputs[query]}
+            inputs[query] = _united(other.inputs[query], self.inputs[query])
         older = {query: later[query] for query in later if query not in self.committed}
         return ReplayGuard({**older, **self.committed, **later}, inputs)
 
@@ -154,20 +163,23 @@ class ReplayGuard:
         """Whether a batch, or a later one of its query, is in the table."""
         return batch.batch_id <= self.highest(batch)
 
-    def digest_of(self, batch: BatchId) -> InputDigest | None:
-        """Return the digest of a batch that is held; None if it is unknown.
+    def leaves_out(self, batch: BatchId) -> bool:
+        """Whether no rows were committed under a batch's number, which lies between known ones.
 
-        A number that was left out was a batch without rows, which makes no commit.
+        Such a batch had no rows, which makes no commit, or never came.
         """
         known = self.digests(batch)
-        if known and min(known) < batch.batch_id < max(known):
-            return known.get(batch.batch_id, InputDigest())
-        return known.get(batch.batch_id)
+        return batch.batch_id not in known and (
+            min(known, default=0) < batch.batch_id < max(known, default=0)
+        )
 
     def with_batch(self, batch: BatchId, digest: InputDigest) -> ReplayGuard:
         """Return the guard after a batch."""
         query, names = batch.query_id, (batch.query_id, self.name_of(batch))
-        known = {**self.digests(batch), batch.batch_id: digest.as_kept()}
+        before = self.digests(batch)
+        if self.highest(batch) not in before:  # other engines have written batches since
+            before = {}
+        known = {**before, batch.batch_id: digest.as_kept()}
         newest = {number: known[number] for number in sorted(known)[-_DIGESTS_KEPT:]}
         committed = {name: text for name, text in self.committed.items() if name not in names}
         inputs = {name: kept for name, kept in self.inputs.items() if name not in names}

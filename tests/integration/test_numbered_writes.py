@@ -19,6 +19,7 @@ from tests.tables import TRIPS, TYPE, TYPES, found, tree, trips
 OPERATION = "hoodie.datasource.write.operation"
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 NUMBER = "hoodie.datasource.write.batch.identifier"
+ACCEPT = "hoodie.py.replay.accept.different"
 ONE = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
 TWO = trips(("a", "x", 2, 2.0), ("c", "z", 2, 2.0))
 
@@ -65,12 +66,12 @@ def test_a_second_time_changes_nothing_whatever_lies_between(
     write(table, TWO, numbered(7))
     write(table, TWO.take([1, 0]), numbered(7))
     assert tree(tmp_path) == before
-    with pytest.raises(ReplayMismatchError, match="batch 7 of query nightly load") as raised:
+    with pytest.raises(ReplayMismatchError, match="batch 7 of writer nightly load") as raised:
         write(table, ONE, numbered(7))
-    assert "Give the write a greater number, or its writer another " in str(raised.value)
+    assert "Give the write a number greater than 7, or its writer another " in str(raised.value)
     assert "checkpoint of the query" not in str(raised.value)
     assert tree(tmp_path) == before
-    write(table, ONE, {**numbered(7), "hoodie.py.replay.accept.different": "true"})
+    write(table, ONE, {**numbered(7), ACCEPT: "true"})
     assert tree(tmp_path) == before
     write(table, ONE, numbered(8))
     assert len(table.timeline.commits) == 5
@@ -86,12 +87,38 @@ def test_inserts_without_a_number_repeat_themselves(tmp_path: Path) -> None:
     assert len(found(table)) == 6
 
 
-def test_a_number_that_was_passed_over_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {ACCEPT: "true"}])
+@pytest.mark.parametrize("came_without_rows", [False, True])
+def test_a_number_that_was_passed_over_is_refused(
+    tmp_path: Path, options: dict[str, str], came_without_rows: bool
+) -> None:
     table = HoodieTable(str(tmp_path), TRIPS)
     table.insert(ONE, numbered(20251121))
+    if came_without_rows:
+        table.insert(TWO.slice(0, 0), numbered(20251122))
     table.insert(ONE, numbered(20251123))
-    with pytest.raises(ReplayMismatchError, match="greater number"):
-        table.insert(TWO, numbered(20251122))
+    before = tree(tmp_path)
+    with pytest.raises(ReplayMismatchError) as raised:
+        table.insert(TWO, {**numbered(20251122), **options})
+    assert str(raised.value).endswith(
+        ": batch 20251122 of writer nightly load came with 2 rows after a later one, and no rows "
+        "were ever written under its number: the table has batches 20251121, 20251123 of the "
+        "writer, and numbers must ascend. Nothing was written. Give the write a number greater "
+        f"than 20251123, or its writer another {WRITER}; {ACCEPT} does not accept the batch, as "
+        "its rows are not in the table"
+    )
+    assert tree(tmp_path) == before
+    table.insert(TWO, numbered(20251124))
+    assert "c" in table.read(["id"])["id"].to_pylist()
+
+
+def test_another_operation_under_a_number_is_named(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ONE, numbered(1))
+    with pytest.raises(ReplayMismatchError, match=r"as upsert with 2 rows.*again as delete with 2"):
+        table.delete(ONE, numbered(1))
+    with pytest.raises(ReplayMismatchError, match=r"in the table with 2 rows.*came again with 2"):
+        table.upsert(TWO, numbered(1))
 
 
 def test_partition_deletes_are_known_by_the_partitions(tmp_path: Path) -> None:

@@ -1030,6 +1030,24 @@ REPLAYS = [
         "P2: rows of a batch that was never written are lost in silence",
     ),
     Mutant(
+        "a number that was passed over may be accepted as done",
+        instead("ReplayGuard.leaves_out", returns(False)),
+        "tests/integration/test_numbered_writes.py::test_a_number_that_was_passed_over_is_refused[False-options1]",
+        "P2: the remedy of the error loses rows that were never written",
+    ),
+    Mutant(
+        "numbers that another engine wrote count as passed over",
+        Text("        if self.highest(batch) not in before:", "        if False:"),
+        "tests/unit/sink/test_replay_guard.py::test_a_number_that_another_engine_may_have_written_is_not_left_out",
+        "P2: the rows of a committed batch are written again under another number",
+    ),
+    Mutant(
+        "numbers between the digests of two commits count as passed over",
+        instead("replay_guard._united", lambda _, one, other: {**one, **other}),
+        "tests/unit/sink/test_replay_guard.py::test_numbers_between_the_digests_of_two_commits_are_not_left_out[True]",
+        "P2: the rows of a committed batch are written again under another number",
+    ),
+    Mutant(
         "the digest of keyed rows covers their keys alone",
         within("InputDigest.of_keyed", row_sums=returns(0)),
         f"{IDENTITY}::test_other_values_under_the_same_keys_were_passed_over",

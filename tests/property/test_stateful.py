@@ -146,6 +146,19 @@ class Stream(RuleBasedStateMachine):
                 self.query)  # fmt: skip
         self.look()
 
+    @rule(keys=KEYS)
+    def number_left_out(self, keys: list[int]) -> None:
+        """A number that was passed over is refused, also where other rows count as done."""
+        query = f"gap {next(self.queries)}"
+        for number in (0, 2):
+            step = self.step("upsert", keys, 1)
+            run(self.table, self.options, number, step, next(self.stages), query)
+            self.states = [(model.after(step), done) for model, done in self.decided()]
+        options = {**self.options, "hoodie.py.replay.accept.different": "true"}
+        with pytest.raises(ReplayMismatchError, match="no rows were ever written"):
+            run(self.table, options, 1, self.step("upsert", keys, 1), next(self.stages), query)
+        self.look()
+
     @precondition(lambda self: self.open is None and self.number > 0)
     @rule(operation=OPERATIONS, keys=KEYS, tasks=st.integers(1, 2), data=st.data())
     def batch_beside_a_missing_file(

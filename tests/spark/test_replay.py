@@ -117,7 +117,7 @@ def test_a_numbered_write_is_in_the_table_once(spark: Any, options: dict[str, st
     for number in (1, 2):
         write(20 * (number - 1), number)
     assert ids(options) == list(range(40))
-    with pytest.raises(Exception, match="batch 2 of query load"):
+    with pytest.raises(Exception, match="batch 2 of writer load"):
         write(0, 2)
     write(40, 3, mode="overwrite")
     write(60, 4)

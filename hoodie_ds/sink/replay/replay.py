@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -17,7 +18,12 @@ import pyarrow as pa
 
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.operation_options import OperationOptions
-from hoodie_ds.errors import MissedBatchesError, ReplayMismatchError
+from hoodie_ds.errors import (
+    CorruptFileError,
+    MissedBatchesError,
+    NotFoundError,
+    ReplayMismatchError,
+)
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.schema_conversion import conform, conform_column
 from hoodie_ds.record.field_path import resolve
@@ -26,9 +32,10 @@ from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, without_copies
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.replay.past_writers import recall
-from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
+from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.transaction.rolled_back_batches import rolled_back_batches
 
 _log = logging.getLogger("hoodie_ds")
@@ -165,40 +172,67 @@ def _unusual_operation(plan: WritePlan) -> Operation | None:
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:
     """Refuse a batch whose number is taken, unless its rows are known to be the committed ones.
 
-    A batch without rows, which would change nothing, passes if nothing is known of the number.
+    A batch without rows, which would change nothing, passes if nothing is known of the number. One
+    that is known not to be in the table is refused whatever the options say.
     """
     batch, batch_id = messages[0].batch, messages[0].batch_id
     assert batch_id is not None
-    then, now = guard.digest_of(batch_id), total_digest(messages)
-    empties = batch.plan.operation is Operation.INSERT_OVERWRITE_TABLE
-    if now == InputDigest() and not empties and then in (None, InputDigest()):
-        return
-    kept = guard.digests(batch_id)
+    kept, now = guard.digests(batch_id), total_digest(messages)
     stored = kept.get(batch_id.batch_id)
+    empties = batch.plan.operation is Operation.INSERT_OVERWRITE_TABLE
+    if now == InputDigest() and not empties and stored in (None, InputDigest()):
+        return
     forms = now, total_digest(messages, formerly=True)
     if stored is not None and any(stored == form.like(stored) for form in forms):
         return
-    if then is not None:
-        now = now.like(then)
-        text = f"{batch_id} is in the table with {then}, and came again with {now}"
-    else:
-        known = f"only {min(kept)} to {max(kept)}" if kept else "none"
-        text = (
-            f"{batch_id} came with {now}, which may or may not be in the table: it has batches of "
-            f"the query up to {guard.highest(batch_id)}, and knows the rows of {known}"
-        )
-    if batch.options.accept_different:
-        _log.warning("%s: %s; the table stays as it is", batch.table.storage.root, text)
-        return
+    root, is_numbered = batch.table.storage.root, batch_id == batch.given_id
+    kind = "writer" if is_numbered else "query"
+    name = f"batch {batch_id.batch_id} of {kind} {batch_id.query_id}"
     remedy = (
-        "Give the write a greater number, or its writer another "
+        f"Give the write a number greater than {guard.highest(batch_id)}, or its writer another "
         f"{OperationOptions.checkpoint_identifier.key}"
-        if batch_id == batch.given_id
+        if is_numbered
         else "Continue from the newest checkpoint of the query, or begin a new one, which makes it "
         "a new query whose rows are all written (with foreach_batch and Spark Connect, give it "
         f"another {OperationOptions.checkpoint_identifier.key} too)"
     )
+    if guard.leaves_out(batch_id):
+        numbers = ", ".join(map(str, sorted(kept)))
+        raise ReplayMismatchError(
+            f"{root}: {name} came with {now.num_rows} rows after a later one, and no rows were "
+            f"ever written under its number: the table has batches {numbers} of the {kind}, and "
+            f"numbers must ascend. Nothing was written. {remedy}; "
+            f"{OperationOptions.accept_different.key} does not accept the batch, as its rows are "
+            "not in the table"
+        )
+    if stored is not None:
+        then_as, now_as = _operations(batch, batch_id)
+        text = (
+            f"{name} is in the table{then_as} with {stored}, and came again{now_as} with "
+            f"{now.like(stored)}"
+        )
+    else:
+        known = f"only {min(kept)} to {max(kept)}" if kept else "none"
+        text = (
+            f"{name} came with {now}, which may or may not be in the table: it has batches of "
+            f"the {kind} up to {guard.highest(batch_id)}, and knows the rows of {known}"
+        )
+    if batch.options.accept_different:
+        _log.warning("%s: %s; the table stays as it is", root, text)
+        return
     raise ReplayMismatchError(
-        f"{batch.table.storage.root}: {text}; the table stays as it is. {remedy}. "
-        f"{OperationOptions.accept_different.key}=true accepts the batch as done"
+        f"{root}: {text}; the table stays as it is. {remedy}. "
+        f"{OperationOptions.accept_different.key}=true accepts the batch as done, without its rows"
     )
+
+
+def _operations(batch: Batch, batch_id: BatchId) -> tuple[str, str]:
+    """What a batch was written as and comes again as; empty if that is the same or not known."""
+    now, identity = batch.plan.operation.value, batch_id.to_json()
+    with suppress(NotFoundError, CorruptFileError):  # archived meanwhile, or damaged
+        for instant in batch.timeline.commits_backwards():
+            commit = read_commit(batch.table.storage, instant)
+            if commit.extra.get(BATCH_KEY) == identity:
+                then = commit.operation_type.lower()
+                return ("", "") if then == now else (f" as {then}", f" as {now}")
+    return "", ""

@@ -119,8 +119,10 @@ def test_a_number_that_was_never_written_was_passed_over() -> None:
         place.numbered("nightly", number, row(f"r{number}"))
     place.numbered("nightly", 40, row("r40"))
     for late in (7, 35):
-        with pytest.raises(ReplayMismatchError, match="greater number"):
+        with pytest.raises(ReplayMismatchError, match="number greater than 40"):
             place.numbered("nightly", late, row("late"))
+    with pytest.raises(ReplayMismatchError, match="no rows were ever written under its number"):
+        place.numbered("nightly", 35, row("late"), **{ACCEPT: "true"})
     with pytest.raises(ReplayMismatchError, match="knows the rows of only 23 to 40"):
         place.numbered("nightly", 20, row("r20"))
     place.numbered("nightly", 20, row("r20"), **{ACCEPT: "true"})

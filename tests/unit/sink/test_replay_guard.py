@@ -69,16 +69,43 @@ def test_digests_of_a_commit_pending_with_the_newest_are_known(
     commit(storage, "20250102000000000", **newest)
     guard = load(storage)
     assert guard.committed == {"q": "2", "r": "0"}
-    assert guard.digest_of(BatchId("q", 1)) == early
-    assert guard.digest_of(BatchId("q", 2)) == late
-    assert guard.digest_of(BatchId("r", 0)) == late
+    assert guard.inputs == {"q": {1: early, 2: late}, "r": {0: late}}
 
 
-def test_a_number_between_two_had_no_rows_and_others_are_unknown() -> None:
+def test_only_a_number_between_two_known_ones_is_known_to_be_left_out() -> None:
     guard = ReplayGuard().with_batch(BatchId("q", 3), ROWS).with_batch(BatchId("q", 5), ROWS)
-    known = [guard.digest_of(BatchId("q", number)) for number in range(2, 7)]
-    assert known == [None, ROWS, InputDigest(), ROWS, None]
-    assert guard.digest_of(BatchId("r", 3)) is None
+    left_out = [number for number in range(8) if guard.leaves_out(BatchId("q", number))]
+    assert left_out == [4]
+    assert not guard.leaves_out(BatchId("r", 4))
+
+
+def test_a_number_that_another_engine_may_have_written_is_not_left_out() -> None:
+    """Hudi's streaming sink records the number of its batch alone, of which no rows are known."""
+    ours = ReplayGuard().with_batch(BatchId("q", 3), ROWS)
+    theirs = ours.merged(ReplayGuard({"q": "5"}))
+    guard = theirs.with_batch(BatchId("q", 6), ROWS).with_batch(BatchId("q", 9), ROWS)
+    left_out = [number for number in range(12) if guard.leaves_out(BatchId("q", number))]
+    assert left_out == [7, 8]
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_numbers_between_the_digests_of_two_commits_are_not_left_out(newest_first: bool) -> None:
+    """The commit of another writer knows what this one had written long before."""
+    early = ReplayGuard()
+    for number in range(10):
+        early = early.with_batch(BatchId("q", number), ROWS)
+    near = early.with_batch(BatchId("q", 12), ROWS)
+    far = near
+    for number in range(14, 40):
+        far = far.with_batch(BatchId("q", number), ROWS)
+
+    def left_out(other: ReplayGuard) -> list[int]:
+        guard = other.merged(early) if newest_first else early.merged(other)
+        assert guard.highest(BatchId("q", 0)) == other.highest(BatchId("q", 0))
+        return [number for number in range(42) if guard.leaves_out(BatchId("q", number))]
+
+    assert left_out(near) == [10, 11]
+    assert left_out(far) == []
 
 
 @pytest.mark.parametrize("entry", ["not json", "[1]", "7"])
@@ -102,7 +129,7 @@ def test_a_commit_of_another_engine_pending_with_ours_hides_nothing(
     commit(storage, "20250103000000000", **{CHECKPOINT_KEY: '{"jvm": "2"}'})
     guard = load(storage)
     assert guard.committed == {"q": "4", "jvm": "3"}
-    assert guard.digest_of(BatchId("q", 4)) == ROWS
+    assert guard.digests(BatchId("q", 4)) == {4: ROWS}
 
 
 def test_commits_that_name_each_other_end_the_search(storage: Storage) -> None:
