@@ -66,11 +66,15 @@ class Work:
         )
 
     def __str__(self) -> str:
-        written = f"{counted(self.files_written, 'file')} written"
+        return self.text()
+
+    def text(self, would: str = "") -> str:
+        """Return its string, with `would` before the verbs, as "would be "."""
+        written = f"{counted(self.files_written, 'file')} {would}written"
         if self.bytes_written:
             rows = counted(self.rows_written, "row")
             written += f" ({size_text(self.bytes_written)}, {rows})"
-        deleted = f"{counted(self.files_deleted, 'file')} deleted"
+        deleted = f"{counted(self.files_deleted, 'file')} {would}deleted"
         if self.bytes_deleted:
             deleted += f" ({size_text(self.bytes_deleted)})"
         both = ((written, self.files_written), (deleted, self.files_deleted))
@@ -182,7 +186,8 @@ class ServiceResult(Sequence[T_co]):
         times = list(self.times) + ["new"] * (len(self.done) - len(self.times))
         if len(times) > _NAMED:
             times = [f"of {counted(len(times), 'instant')}, {times[0]} to {times[-1]}"]
-        return f"{what} {' '.join(times)}, {self.work}, {self.duration_ms} ms"
+        extent = self.work.text("would be ") if self.dry else f"{self.work}, {self.duration_ms} ms"
+        return f"{what} {' '.join(times)}, {extent}"
 
 
 def work_of(table: Table, time: str) -> Work:

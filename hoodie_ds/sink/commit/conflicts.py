@@ -195,11 +195,12 @@ def _check_services(
 def _clustering_conflict(
     plan: WritePlan, instant: Instant, group: FileGroupId
 ) -> ClusteringConflictError:
+    command = plan.table.command
     return ClusteringConflictError(
         f"{plan.table.storage.root}: clustering {instant.time} was planned for file group {group}, "
         "and would lose what this batch changes there; the batch is not committed and can be run "
-        f"again once the clustering is complete (HoodieTable.cluster()) or rolled back "
-        f"(HoodieTable.rollback('{instant.time}')); with "
+        f"again once the clustering is complete by {command('cluster')} or rolled back by "
+        f"{command('rollback', instant.time)}; with "
         f"{ClusteringOptions.updates_strategy.key} = {UpdatesStrategy.ALLOW.value} and "
         f"{ClusteringOptions.rollback_on_conflict.key} = true a batch rolls such a clustering "
         "back",

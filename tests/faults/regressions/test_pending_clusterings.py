@@ -63,6 +63,9 @@ def test_file_groups_of_a_pending_clustering_are_not_changed(kind: str, mode: st
         with pytest.raises(ClusteringConflictError, match=f"clustering {time} .*x/") as raised:
             write()
         assert raised.value.instant_time == time
+        root = place.storage.root
+        for command in (f"cluster {root}", f"rollback {root} {time}"):
+            assert f"`hoodie-py {command}`" in str(raised.value)
     assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
     assert time in {i.time for i in place.table.timeline.pending}
 

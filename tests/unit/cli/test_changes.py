@@ -33,10 +33,6 @@ def times(table: HoodieTable) -> list[str]:
     return [instant.time for instant in table.timeline.commits]
 
 
-def untimed(told: str) -> str:
-    return re.sub(r"[0-9]+ ms", "", told)
-
-
 def test_neither_a_dry_run_nor_the_answer_no_changes_anything(
     table: HoodieTable, path: Path
 ) -> None:
@@ -54,7 +50,7 @@ def test_neither_a_dry_run_nor_the_answer_no_changes_anything(
         assert told
         assert "nothing to do" not in told
         refused = run(name, path, *rest, answer="n\n")
-        assert (refused.code, untimed(refused.out)) == (1, untimed(told).removeprefix("dry "))
+        assert (refused.code, refused.out) == (1, told.removeprefix("dry "))
         assert "Do it? [y/N]" in refused.err
         assert "Aborted!" in refused.err
         assert run(name, path, *rest, answer="").code == 1  # nobody is there to answer
