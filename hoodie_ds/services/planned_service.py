@@ -48,7 +48,7 @@ from hoodie_ds.timeline.paths import instant_path, manifest_path
 from hoodie_ds.timeline.rollbacks import is_undone, refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding, store_summaries
-from hoodie_ds.transaction.open_instant import put_step
+from hoodie_ds.transaction.open_instant import begin_plan
 
 PlanT = TypeVar("PlanT")
 T = TypeVar("T")
@@ -225,10 +225,6 @@ class PlannedService(ABC, Generic[PlanT]):
                 pass
         return done
 
-    def begin(self, instant: Instant) -> None:
-        """Put the inflight file of a plan."""
-        put_step(self.storage, instant, State.INFLIGHT)
-
     def _execute(self, instant: Instant, plan: PlanT) -> None:
         timeline = self.table.load_timeline()
         if self.is_open(timeline, instant):  # else others have ended it: `complete` says how
@@ -245,7 +241,7 @@ class PlannedService(ABC, Generic[PlanT]):
         found = self.rewritten(timeline, instant, plan)
         if found is None:
             return False
-        self.begin(instant)
+        begin_plan(self.storage, instant)
         manifest = self._put_manifest(timeline, instant, found)
         if exclusion.complete(instant, manifest) is None:
             return None

@@ -203,6 +203,11 @@ def claim_path(time: str) -> str:
     return f"{work_folder(time)}/claim"
 
 
+def begun_path(time: str) -> str:
+    """Path of the mark that this library carries out a plan, whichever engine made it."""
+    return f"{work_folder(time)}/begun"
+
+
 def start_path(time: str, attempt: str) -> str:
     """Path of the file by which the tasks of a batch agree on a later time than was proposed."""
     return f"{work_folder(time)}/start_{attempt}"

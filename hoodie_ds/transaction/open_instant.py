@@ -18,7 +18,7 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import LAYOUTS, instant_path, start_path
 from hoodie_ds.transaction.heartbeat import beat
-from hoodie_ds.transaction.ownership import claim, owner_of
+from hoodie_ds.transaction.ownership import claim, mark_begun, owner_of
 from hoodie_ds.transaction.pending_action import PendingAction, write_action
 
 _CONCURRENT: Final = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE)
@@ -66,6 +66,12 @@ def _take(pending: PendingAction, inflight: Instant) -> bool:
     body = metadata.to_bytes(inflight.layout, inflight=True)
     is_first = put_step(storage, inflight, State.INFLIGHT, body)
     return is_first or owner_of(storage, inflight) == pending.owner
+
+
+def begin_plan(storage: Storage, planned: Instant) -> None:
+    """Put the inflight file of a plan, and before it a mark, as the file is empty as in Hudi."""
+    mark_begun(storage, planned.time)
+    put_step(storage, planned, State.INFLIGHT)
 
 
 def put_step(storage: Storage, instant: Instant, state: State, body: bytes = b"") -> bool:

@@ -23,7 +23,7 @@ from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms
-from hoodie_ds.transaction.ownership import is_claimed
+from hoodie_ds.transaction.ownership import is_begun, is_claimed
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -104,7 +104,12 @@ def _of_others(table: Table, timeline: Timeline) -> list[Instant]:
     """Pending instants whose writers, of other engines, may be at work."""
     actions = WRITE_ACTIONS | {Action.INDEXING}
     begun = [i for i in timeline.pending if i.action in actions and not _waits(table, i)]
-    return [i for i in begun if not (is_claimed(table.storage, i.time) or is_ours(table, i))]
+    return [instant for instant in begun if not _by_this_library(table, instant)]
+
+
+def _by_this_library(table: Table, instant: Instant) -> bool:
+    storage, time = table.storage, instant.time
+    return is_claimed(storage, time) or is_begun(storage, time) or is_ours(table, instant)
 
 
 def _waits(table: Table, instant: Instant) -> bool:

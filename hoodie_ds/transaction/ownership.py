@@ -10,7 +10,7 @@ from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.paths import claim_path, instant_path
+from hoodie_ds.timeline.paths import begun_path, claim_path, instant_path
 
 _SHARED: Final = "shared"
 _SPANS: Final = "spans"
@@ -57,8 +57,23 @@ def _is_marked(owner: str, mark: str) -> bool:
 
 def is_claimed(storage: Storage, time: str) -> bool:
     """Whether a process of this library holds the claim of an instant time."""
+    return _is_there(storage, claim_path(time))
+
+
+def mark_begun(storage: Storage, time: str) -> None:
+    """Mark that this library carries out the plan at an instant time."""
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(begun_path(time), b"")
+
+
+def is_begun(storage: Storage, time: str) -> bool:
+    """Whether this library carries out the plan at an instant time; see `mark_begun`."""
+    return _is_there(storage, begun_path(time))
+
+
+def _is_there(storage: Storage, path: str) -> bool:
     with suppress(NotFoundError):
-        storage.read(claim_path(time))
+        storage.read(path)
         return True
     return False
 

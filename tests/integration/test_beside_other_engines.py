@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.errors import ClusteringConflictError, OptionError, WriteConflictError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table, update_properties
-from hoodie_ds.testing import MemoryStorage, SimClock
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, MemoryStorage, SimClock, SimulatedCrash
 from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.instant_time import following
@@ -232,9 +232,9 @@ def _their_commit(shared: SharedTable) -> str:
 OWN_LOCKS = ["StorageBasedLockProvider", "InProcessLockProvider"]
 
 
-def shared(provider: str | None, version: str = "6") -> SharedTable:
+def shared(provider: str | None, version: str = "6", **options: str) -> SharedTable:
     named = {PROVIDER: f"{LOCKS}{provider}"} if provider else {}
-    place = SharedTable({**SHARED, **named, VERSION: version})
+    place = SharedTable({**SHARED, **named, **options, VERSION: version})
     place.put(FIRST)
     return place
 
@@ -283,3 +283,42 @@ def test_a_write_of_others_that_is_pending_is_one_beside_the_lock() -> None:
     both = {"hoodie__write__lock__provider": f"{LOCKS}FileSystemBasedLockProvider"}
     Written(place.writer(**both), MORE).commit()
     assert place.rows() == [*ROWS, ("c", "x", 2, 2.0)]
+
+
+def test_a_clustering_of_others_at_work_is_one_beside_the_lock() -> None:
+    for version in ("6", "9"):
+        place = shared(None, version)
+        latest = open_table(place.storage).load_timeline().latest_time
+        assert latest is not None
+        time = following(latest)
+        foreign.plan_clustering(place.storage, time, foreign.slices(place.storage, "x"))
+        place.put(trips(("c", "y", 2, 2.0)))
+        path = foreign.step_path(place.storage, time, Action.CLUSTERING, State.INFLIGHT)
+        place.storage.put_if_absent(path, b"")
+        with pytest.raises(OptionError, match=rf"{PROVIDER}.*{time}"):
+            place.put(trips(("d", "y", 3, 3.0)))
+
+
+@pytest.mark.parametrize("last", ["*.inflight", "*.marker.*"])
+@pytest.mark.parametrize(("kind", "version"), [*zip(TYPES, "69", strict=True)])
+def test_a_dead_clustering_of_ours_blocks_its_file_groups_alone(
+    kind: str, version: str, last: str
+) -> None:
+    bloom = {"hoodie.index.type": "BLOOM", "hoodie.parquet.small.file.limit": "0"}
+    place = shared(None, version, **bloom, **{TYPE: kind})
+    place.put(trips(("c", "x", 1, 1.0)))
+    killed = FaultyStorage(place.storage, [Fault(Effect.CRASH_AFTER, path=last)])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable("/t", place.options, storage=killed).cluster()
+    for time in range(2, 30):  # so many that the log of decisions has forgotten the plan
+        place.put(trips(("b", "y", time, 2.0)))
+    table = HoodieTable("/t", place.options, storage=place.storage)
+    table.clean()
+    update_properties(open_table(place.storage), {PARTITIONS: "files"}, (), 0)
+    HoodieTable("/t", {**place.options, **DROPPING}, storage=place.storage).clean()
+    assert not open_table(place.storage).properties.metadata_partitions
+    with pytest.raises(ClusteringConflictError):
+        place.put(trips(("a", "x", 2, 2.0)))
+    assert table.cluster()
+    place.put(trips(("a", "x", 2, 2.0)))
+    assert place.rows() == [("a", "x", 2, 2.0), ("b", "y", 29, 2.0), ("c", "x", 1, 1.0)]

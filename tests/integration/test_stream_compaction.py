@@ -383,6 +383,19 @@ def test_two_streams_beside_one_another_share_a_table_and_its_compactions() -> N
     assert len(_compactions(first)[1]) >= 2
 
 
+def test_a_compaction_that_a_stream_left_is_in_no_other_streams_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = _due(**{MODE: SEVERAL})
+    batch = stream.begin(_rows(2).schema)
+    _die_compacting(stream, batch, 0, monkeypatch)
+    assert batch.share is not None
+    assert stream.place.storage.read(f".hoodie/{batch.share.time}.compaction.inflight") == b""
+    another = MicroBatches(stream.place, "another")
+    assert another.run(0, _rows(3)).failed_services == ()
+    assert stream.place.rows() == _newest(3)
+
+
 def test_a_batch_write_compacts_after_itself_where_it_is_asked_to() -> None:
     stream = _stream()
     for number in range(DELTA_COMMITS):

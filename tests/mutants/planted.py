@@ -246,9 +246,22 @@ OTHER_ENGINES = [
     ),
     Mutant(
         "a dead write of ours is in the way of its own recovery",
-        within("_of_others", is_ours=returns(False), is_claimed=returns(False)),
+        within("_by_this_library", is_ours=returns(False), is_claimed=returns(False)),
         f"{_BESIDE}::test_a_write_of_ours_whose_claim_is_gone_is_ours",
         "a table that nobody can write to any more",
+    ),
+    Mutant(
+        "a clustering of ours counts as another engine's",
+        within("begin_plan", mark_begun=nothing),
+        f"{_BESIDE}::test_a_dead_clustering_of_ours_blocks_its_file_groups_alone"
+        "[COPY_ON_WRITE-6-*.inflight]",
+        "writers of other partitions are refused until somebody clusters again",
+    ),
+    Mutant(
+        "a clustering of another engine counts as ours",
+        always("is_begun", True),
+        f"{_BESIDE}::test_a_clustering_of_others_at_work_is_one_beside_the_lock",
+        "two engines complete at the same time, and neither sees the other's conflict",
     ),
     Mutant(
         "a plan of another engine is in the way for ever",

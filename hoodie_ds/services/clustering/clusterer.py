@@ -24,6 +24,7 @@ from hoodie_ds.timeline.bodies.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import LAYOUTS, clustered_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.transaction.open_instant import begin_plan
 
 _BUCKETS: Final = "ConsistentBucket"
 
@@ -88,7 +89,7 @@ class Clusterer(PlannedService[ClusteringPlan]):
 
     def rewrite(self, timeline: Timeline, instant: Instant, plan: ClusteringPlan) -> None:
         """Rewrite the groups that have no result yet."""
-        self.begin(instant)
+        begin_plan(self.storage, instant)
         inputs = self._inputs(timeline, plan)
         executor = ClusteringExecutor(self.context, self.table, instant.time, plan, timeline)
         for number in self.context.following(range(len(plan.groups))):

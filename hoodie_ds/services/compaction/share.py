@@ -36,7 +36,7 @@ from hoodie_ds.timeline.paths import (
     instant_path,
 )
 from hoodie_ds.timeline.timeline import Timeline
-from hoodie_ds.transaction.open_instant import put_step
+from hoodie_ds.transaction.open_instant import begin_plan
 
 _PLANS_KEPT = 8
 
@@ -126,8 +126,7 @@ def _do(
         if storage.read(claim) != own:
             return
         # An earlier try of this task has died, maybe during this operation.
-    compaction = executor.table.instant(executor.time, Action.COMPACTION, State.INFLIGHT)
-    put_step(storage, compaction, State.INFLIGHT)
+    begin_plan(storage, executor.table.instant(executor.time, Action.COMPACTION, State.INFLIGHT))
     try:
         executor.execute(one)
     except (CorruptFileError, NotFoundError, TimelineError):

@@ -15,6 +15,7 @@ from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, State
 from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.transaction.open_instant import begin_plan
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, found, trips
 
 CHANGES = [(6, 9), (9, 6), (8, 9)]
@@ -74,7 +75,7 @@ def test_a_clustering_that_waits_is_carried_out(
         instant = clusterer.table.instant(
             str(planned.instant_time), clusterer.action, State.REQUESTED
         )
-        clusterer.begin(instant)
+        begin_plan(clusterer.storage, instant)
     _change(table, to)
     assert table.timeline.pending == ()
     commit = table.timeline.commit_at(str(planned.instant_time))
