@@ -22,6 +22,8 @@ from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure, attempted
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.sync.followers import Follower
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.timeline import Timeline
@@ -112,12 +114,16 @@ def catch_up(context: ServiceContext, table: Table) -> tuple[ServiceFailure, ...
 
     An earlier attempt of the batch may have died between its commit and its followers.
     """
-    root = table.storage.root
+    storage = table.storage
     tried = [
-        attempted(follower.service, root, "", partial(follower.after, table))
+        attempted(follower.service, storage.root, "", partial(_update, follower, storage))
         for follower in context.followers(table)
     ]
     return tuple(failure for failure in tried if failure is not None)
+
+
+def _update(follower: Follower, storage: Storage) -> None:
+    follower.after(open_table(storage))  # its version may have been changed since the batch began
 
 
 def followed(context: ServiceContext, work: Callable[[], T]) -> T:

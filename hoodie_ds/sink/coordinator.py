@@ -163,7 +163,7 @@ class Coordinator:
             Another writer changed a file group that this batch changes, or plans to rewrite it,
             inserted one of its keys, or added columns that do not fit its own.
         UnsupportedTableError
-            Another engine upgraded the table meanwhile; nothing is left of the batch.
+            The table's version was changed meanwhile, without the batch; nothing is left of it.
         LockTimeoutError
             Other writers held the table's lock all the time.
         CommitOutcomeUnknownError

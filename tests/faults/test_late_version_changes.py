@@ -7,18 +7,25 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 
+import pyarrow as pa
 import pytest
 
-from hoodie_ds import HoodieTable
-from hoodie_ds.errors import HoodieError, TimelineError
+from hoodie_ds import HoodieTable, WriteResult
+from hoodie_ds.errors import CommitOutcomeUnknownError, HoodieError, TimelineError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation
 from hoodie_ds.testing.simulated import SimulatedCrash, forget_process
-from hoodie_ds.timeline.paths import PROPERTIES
+from hoodie_ds.timeline.paths import DECISIONS, PROPERTIES
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
 
 ROWS = [("a", "x", 2, 2.0), ("b", "x", 1, 1.0)]
 NEW = ("c", "x", 5, 5.0)
+UNKEYED = {
+    "hoodie.table.name": "t",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
 
 
 def _table(storage: Storage, kind: str) -> HoodieTable:
@@ -132,3 +139,89 @@ def test_a_late_change_repairs_the_properties() -> None:
     table = _table(storage, "COPY_ON_WRITE")
     assert table.properties.version == 6
     assert found(table) == [*ROWS, NEW]
+
+
+def _insert(storage: Storage, row: str, options: dict[str, str]) -> WriteResult:
+    table = HoodieTable("memory://t", UNKEYED, storage=storage)
+    return table.insert(pa.table({"row": [row]}), options)
+
+
+def _inserting(
+    before: int, stops: Callable[[Operation], bool], others: Callable[[MemoryStorage], object]
+) -> tuple[Operation | None, WriteResult | HoodieError, MemoryStorage]:
+    """Insert a row; before one operation others go on. Returns both, and what is left."""
+    storage = MemoryStorage("memory://t")
+    met: list[Operation] = []
+    _insert(storage, "a", {VERSION: str(before)})
+
+    def before_each(operation: Operation) -> None:
+        if not met and stops(operation):
+            met.append(operation)
+            with suppress(HoodieError):  # a change is refused while the batch is at work
+                others(storage)
+
+    said: WriteResult | HoodieError
+    try:
+        said = _insert(FaultyStorage(storage, before_each=before_each), "b", {})
+    except HoodieError as error:
+        said = error
+    return met[0] if met else None, said, storage
+
+
+def _rows(storage: MemoryStorage) -> str:
+    table = HoodieTable("memory://t", storage=storage).read()
+    return "".join(sorted(table["row"].to_pylist()))
+
+
+def _is_at(number: int, operation: Operation) -> bool:
+    return operation.number == number
+
+
+def _decides(operation: Operation) -> bool:
+    return operation.kind is Kind.PUT and operation.path.startswith(f"{DECISIONS}/")
+
+
+@pytest.mark.parametrize(("before", "to"), [(6, 8), (9, 6), (8, 9)])
+def test_a_writer_says_whether_a_version_change_has_completed_its_batch(
+    before: int, to: int
+) -> None:
+    def others(storage: MemoryStorage) -> None:
+        _change(HoodieTable("memory://t", UNKEYED, storage=storage), to)
+
+    completed = 0
+    for number in count(1):
+        met, said, left = _inserting(before, partial(_is_at, number), others)
+        if met is None:
+            break
+        assert isinstance(said, WriteResult) == (_rows(left) == "ab"), met
+        completed += isinstance(said, WriteResult) and said.already_committed
+    assert completed
+    assert number > 30
+
+
+def _archived(storage: MemoryStorage, to: int) -> None:
+    """Change the version, and commit until what the writer had ready is in the archive."""
+    table = HoodieTable("memory://t", UNKEYED, storage=storage)
+    _change(table, to)
+    for row in "cdefg":
+        _insert(storage, row, {})
+    assert table.archive()
+
+
+@pytest.mark.parametrize(("before", "to"), [(6, 8), (9, 6), (8, 9)])
+def test_a_writer_finds_its_batch_in_the_archive_of_a_changed_table(before: int, to: int) -> None:
+    _, said, left = _inserting(before, _decides, partial(_archived, to=to))
+    assert isinstance(said, WriteResult)
+    assert said.already_committed
+    assert _rows(left) == "abcdefg"
+
+
+def test_a_writer_does_not_know_if_the_archive_of_a_changed_table_is_damaged() -> None:
+    def others(storage: MemoryStorage) -> None:
+        _archived(storage, 8)
+        for path in storage.files:
+            if "/history/" in path and path.endswith(".parquet"):
+                storage.replace(path, b"damaged")
+
+    _, said, _ = _inserting(6, _decides, others)
+    assert isinstance(said, CommitOutcomeUnknownError)

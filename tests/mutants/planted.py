@@ -2255,6 +2255,27 @@ LOCKS_AND_TURNS = [
         "P1: files, and an instant, in a folder where nobody looks",
     ),
     Mutant(
+        "a batch that a version change has completed is refused",
+        always("_is_in_changed_table", False),
+        "tests/faults/test_late_version_changes.py"
+        "::test_a_writer_says_whether_a_version_change_has_completed_its_batch[6-8]",
+        "P2: rows are there twice, as the error says to run the batch again",
+    ),
+    Mutant(
+        "a batch that was archived after a version change is refused",
+        within("_is_in_changed_table", is_archived=returns(False)),
+        "tests/faults/test_late_version_changes.py"
+        "::test_a_writer_finds_its_batch_in_the_archive_of_a_changed_table[6-8]",
+        "P2: rows are there twice, as the error says to run the batch again",
+    ),
+    Mutant(
+        "what cannot be known of a batch after a version change is called a refusal",
+        within("commit._is_in_changed_table", HoodieError=RecursionError),
+        "tests/faults/test_late_version_changes.py"
+        "::test_a_writer_does_not_know_if_the_archive_of_a_changed_table_is_damaged",
+        "P2: rows are there twice, as the error says to run the batch again",
+    ),
+    Mutant(
         "a batch is committed to a table that was upgraded while it waited for the lock",
         within("commit._try_to_commit", check_table_unchanged=nothing),
         "tests/faults/regressions/test_upgrades_meanwhile.py"

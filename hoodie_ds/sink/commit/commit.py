@@ -20,6 +20,8 @@ from hoodie_ds.environment import Clock, IdSource, Pauses
 from hoodie_ds.errors import (
     AlreadyExistsError,
     ClusteringConflictError,
+    CommitOutcomeUnknownError,
+    HoodieError,
     NotFoundError,
     TableNotFoundError,
     TimelineError,
@@ -45,10 +47,11 @@ from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded_batches import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.table import open_table
 from hoodie_ds.table.table_schema import added_with, avro_schema
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
-from hoodie_ds.timeline.loading import load_timeline, read_commit
+from hoodie_ds.timeline.loading import is_archived, load_timeline, read_commit
 from hoodie_ds.timeline.paths import (
     aborted_path,
     commit_path,
@@ -79,6 +82,17 @@ def complete(
     Returns the instant as it is now, and the files; None if the batch was in the table before. For
     errors see `Coordinator.commit`.
     """
+    try:
+        return _complete(messages, clock, pauses, ids)
+    except (TimelineError, UnsupportedTableError, WriteConflictError) as refusal:
+        if _is_in_changed_table(messages, refusal):
+            return None
+        raise
+
+
+def _complete(
+    messages: Sequence[TaskCommitMessage], clock: Clock, pauses: Pauses, ids: IdSource
+) -> tuple[Instant, list[WriteStatus]] | None:
     batch, time = _agreed(messages)
     pending, storage = batch.pending, batch.plan.table.storage
     instant = pending.inflight(time)
@@ -277,6 +291,28 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
             f"of it was written, so the batch is not committed; run it again: {again}"
         )
     return False
+
+
+def _is_in_changed_table(messages: Sequence[TaskCommitMessage], refusal: HoodieError) -> bool:
+    """Whether a batch is in its table, whose properties others have changed since it began.
+
+    A version change first completes an instant whose writer seems dead, and then moves it.
+    """
+    batch, time = _agreed(messages)
+    storage = batch.plan.table.storage
+    try:
+        table = open_table(storage)
+        if table.properties.same_table(batch.plan.table.properties):
+            return False
+        timeline = table.load_timeline()
+        if timeline.starts_after(time) and is_archived(storage, timeline, time):
+            return True
+    except HoodieError as error:
+        raise CommitOutcomeUnknownError(
+            f"{storage.root}: others changed the table while instant {time} was written, and "
+            f"whether they completed it is unknown, since the table cannot be read: {error}"
+        ) from refusal
+    return _check_done(messages, timeline)
 
 
 def is_complete(message: TaskCommitMessage) -> bool:
