@@ -12,7 +12,7 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.container import read_record
-from hoodie_ds.hints import COPY, given_up
+from hoodie_ds.hints import COPY, given_up, lost_savepoint
 from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.storage.protocol import Storage
@@ -58,11 +58,12 @@ def damaged_instants(table: Table, timeline: Timeline) -> Iterator[Finding]:
         yield from _damage(storage, requested, _REQUESTED[instant.action], None)
 
 
-def damaged_savepoints(storage: Storage, timeline: Timeline) -> Iterator[Finding]:
+def damaged_savepoints(table: Table, timeline: Timeline) -> Iterator[Finding]:
     """Yield unreadable savepoints: which files they keep is unknown then."""
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
-            yield from _damage(storage, instant_path(instant), savepointed_files)
+            path, remedy = instant_path(instant), _remedy(table, instant)
+            yield from _damage(table.storage, path, savepointed_files, remedy)
 
 
 def empty_instants(table: Table) -> Iterator[Finding]:
@@ -80,6 +81,8 @@ def _empty(path: str, remedy: str) -> Finding:
 
 def _remedy(table: Table, instant: Instant) -> str:
     """Return the remedy for a damaged completed file, which errors name too."""
+    if instant.action is Action.SAVEPOINT:
+        return lost_savepoint(table.command("savepoint", instant.time, "--delete"))
     if instant.action not in WRITE_ACTIONS:
         return COPY
     return given_up(table.command("rollback", instant.time))

@@ -141,7 +141,7 @@ def verify_table(
     findings = list(known)
     view = FileSystemView(storage, timeline, pinned.verify)
     files = view.data_files()
-    findings += damaged_savepoints(storage, timeline)
+    findings += damaged_savepoints(pinned.table, timeline)
     findings += lost_findings(pinned.table)
     findings += guard_findings(pinned.table, timeline)
     committed = committed_files(pinned)

@@ -337,6 +337,17 @@ def test_properties_that_are_lost_or_damaged_have_one_remedy(
     assert hints(told) == []
 
 
+def test_an_empty_savepoint_is_given_up_by_its_deletion(table: HoodieTable, tmp_path: Path) -> None:
+    path, time = tmp_path / "t", table.savepoint().time
+    (file,) = (path / ".hoodie").rglob(f"{time}*.savepoint")
+    file.write_bytes(b"")
+    (damage,) = damages(path)
+    assert hints(damage["remedy"]) == [["savepoint", str(path), time, "--delete"]]
+    assert damage["remedy"] in done("show", path).out
+    assert pasted(damage["remedy"], "--yes").code == 0
+    assert damages(path) == []
+
+
 @pytest.mark.parametrize("left", [0, 0.5])
 def test_a_file_that_is_cut_off_has_the_remedy_of_a_missing_one(
     table: HoodieTable, tmp_path: Path, left: float
