@@ -13,7 +13,7 @@ import pytest
 from hoodie_ds import HoodieTable, WriteResult
 from hoodie_ds.errors import CommitOutcomeUnknownError, HoodieError, TimelineError
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, Operation
 from hoodie_ds.testing.simulated import SimulatedCrash, forget_process
 from hoodie_ds.timeline.paths import DECISIONS, PROPERTIES
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
@@ -197,6 +197,20 @@ def test_a_writer_says_whether_a_version_change_has_completed_its_batch(
         completed += isinstance(said, WriteResult) and said.already_committed
     assert completed
     assert number > 30
+
+
+@pytest.mark.parametrize(("before", "to"), [(6, 8), (9, 6), (8, 9)])
+def test_a_writer_finds_its_batch_in_a_table_that_is_being_changed(before: int, to: int) -> None:
+    def others(storage: MemoryStorage) -> None:
+        dies = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.REPLACE}), path=PROPERTIES)
+        dying = FaultyStorage(storage, [dies])
+        with pytest.raises(SimulatedCrash):
+            _change(HoodieTable("memory://t", UNKEYED, storage=dying), to)
+
+    _, said, left = _inserting(before, _decides, others)
+    assert isinstance(said, WriteResult)
+    assert said.already_committed
+    assert _rows(left) == "ab"
 
 
 def _archived(storage: MemoryStorage, to: int) -> None:

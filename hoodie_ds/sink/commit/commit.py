@@ -59,7 +59,7 @@ from hoodie_ds.timeline.paths import (
 )
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction import heartbeat
-from hoodie_ds.transaction.decision_log import Outcome
+from hoodie_ds.transaction.decision_log import Outcome, newest_decision
 from hoodie_ds.transaction.exclusive_commit import (
     Exclusion,
     check_not_undone,
@@ -294,15 +294,16 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
 
 
 def _is_in_changed_table(messages: Sequence[TaskCommitMessage], refusal: HoodieError) -> bool:
-    """Whether a batch is in its table, whose properties others have changed since it began.
+    """Whether a batch is in its table, whose properties others have changed, or are changing.
 
     A version change first completes an instant whose writer seems dead, and then moves it.
     """
     batch, time = _agreed(messages)
     storage = batch.plan.table.storage
     try:
-        table = open_table(storage)
-        if table.properties.same_table(batch.plan.table.properties):
+        table, newest = open_table(storage), newest_decision(storage)
+        is_changing = newest is not None and newest.table_version is not None
+        if table.properties.same_table(batch.plan.table.properties) and not is_changing:
             return False
         timeline = table.load_timeline()
         if timeline.starts_after(time) and is_archived(storage, timeline, time):
