@@ -169,7 +169,7 @@ def test_what_the_first_listing_has_seen_needs_no_delta_commit(
     files: dict[str, dict[str, int | None]] = {folder: {} for folder in "xyz"}
     for path in in_folders(tmp_path):
         files[path[0]][path[2:]] = (tmp_path / path).stat().st_size
-    recorder.begin(files, ended=f"{last.time[:-1]}0")
+    recorder.begin(files, ended=last.time)
     recorder.catch_up([instant.time for instant in early])
     assert listed(tmp_path) == in_folders(tmp_path)
     assert found(HoodieTable(str(tmp_path))) == rows

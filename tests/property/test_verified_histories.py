@@ -72,7 +72,7 @@ def test_nothing_of_a_row_is_lost_unseen(
             damage = HoodieTable(path).inspect.verify().damage
             assert str(file) in [str(path / found.where) for found in damage]
             for work in (history.table.read, lambda: history.table.upsert(ROW)):
-                with pytest.raises(CorruptFileError, match=f"{file} is gone"):
+                with pytest.raises(CorruptFileError, match=f"{file} is missing"):
                     work()
     assert content(history.table.read()) == history.rows
 

@@ -51,7 +51,7 @@ def test_files_without_a_table_are_still_refused(
 ) -> None:
     place = MemoryStorage()
     place.put_if_absent(".hoodie/20250101000000000.commit", b"{}")
-    with pytest.raises(CorruptFileError, match=r"no hoodie\.properties"):
+    with pytest.raises(CorruptFileError, match=r"hoodie\.properties is lost or empty"):
         opening(place)
 
 

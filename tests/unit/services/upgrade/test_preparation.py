@@ -44,7 +44,7 @@ def test_a_metadata_table_goes_where_the_user_agrees(kind: str, before: int, to:
     table = _table(storage, kind, before)
     update_properties(open_table(storage), {METADATA_PARTITIONS: "files"}, (), 0)
     storage.put_if_absent(f"{FILES}/f.hfile", b"")
-    with pytest.raises(UnsupportedTableError, match=r"do so with hoodie\.metadata\.enable = false"):
+    with pytest.raises(OptionError, match="set the option to false to drop it"):
         _change(table, to)
     assert (table.properties.version, table.properties.metadata_partitions) == (before, ("files",))
     options = {**TRIPS, BUCKETS: "1", **CONSENT}
