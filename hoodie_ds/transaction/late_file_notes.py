@@ -30,8 +30,6 @@ from hoodie_ds.timeline.timeline import Timeline
 
 def note_late_files(storage: Storage, time: str, files: Collection[str]) -> None:
     """Note files that may come late; called before their markers are deleted."""
-    if not files:
-        return
     body = json.dumps(sorted(files)).encode()
     with suppress(AlreadyExistsError):  # put by an earlier attempt or another process
         storage.put_if_absent(late_path(time, xxhash.xxh3_64_hexdigest(body)), body)

@@ -80,8 +80,6 @@ def find_joinable(
 
     `superseded` says whether other instants committed the batches of an instant.
     """
-    if batches_per_commit == 1:
-        return None
     for instant in timeline.pending:
         if instant.action is action and is_ours(table, instant):
             found = newest_manifest(table.storage, instant)

@@ -19,7 +19,7 @@ from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.gathered_files import LiveFiles
-from hoodie_ds.table.live_files import replaced_ids
+from hoodie_ds.table.live_files import forget_completed, replaced_ids
 from hoodie_ds.testing import (
     CRASHES,
     ERRORS,
@@ -97,6 +97,19 @@ def test_an_older_summary_is_taken_where_the_newest_is_not_true_any_more(version
     parsed = commits_parsed(lambda: table.reread())
     assert len(parsed) < 25
     assert table.reread() == [38] * 3
+
+
+def test_a_summary_with_a_pending_instant_as_completed_is_deleted() -> None:
+    """In layout 1, where nothing else tells the files that the instant gets from those it had."""
+    table = summed_up("MERGE_ON_READ")
+    (newest, *_) = summaries(table)
+    commits = list(load_timeline(table.storage, 1).commits)
+    (known,) = (i for i in commits if i == newest.seen.first_commit)
+    later = next(i for i in commits if newest.seen.commit_at(i.time) is None)
+    forget_completed(table.storage, later.at(State.INFLIGHT))
+    assert summaries(table)
+    forget_completed(table.storage, known.at(State.INFLIGHT))
+    assert not summaries(table)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
