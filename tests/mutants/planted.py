@@ -1669,7 +1669,8 @@ READS = [
     Mutant(
         "a column with a null counts as one without values",
         Text("if nulls == count:", "if nulls:"),
-        f"{METADATA_GOLDEN}::test_bounds_of_base_files_are_those_of_their_values",
+        "tests/unit/metadata_table/test_statistics.py"
+        "::test_counts_say_whether_there_are_nulls_and_values",
         "files with matching values beside nulls are skipped",
     ),
     Mutant(
