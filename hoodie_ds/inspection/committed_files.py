@@ -78,9 +78,8 @@ class CommittedFiles:
         for base, stat in self.stats.items():
             for path, size in stat.change_files:
                 if path not in sizes:
-                    if base in sizes and (
-                        base in self.named or base in self.kept
-                    ):  # a clean deletes both
+                    # A clean deletes both.
+                    if base in sizes and (base in self.named or base in self.kept):
                         message = f"{self.writers[base]} names the change data of {base}, not there"
                         remedy = remedy_of(storage, timeline, self.namers.get(base), path)
                         yield Finding(Kind.MISSING_FILE, path, message, remedy)

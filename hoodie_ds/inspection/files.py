@@ -148,11 +148,8 @@ def table_files(table: Table, timeline: Timeline) -> TableFiles:
 
 
 def paths_of(slice_: FileSlice) -> Iterator[str]:
-    """Yield the paths of the files of a slice, its base file first."""
-    if slice_.base is not None:
-        yield slice_.base.path
-    for log in slice_.logs:
-        yield log.path
+    """Return the paths of the files of a slice, its base file first."""
+    return (file.path for file in slice_.files)
 
 
 def _row(slice_: FileSlice, older: list[int]) -> FileGroupRow:

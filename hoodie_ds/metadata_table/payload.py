@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
+from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
 
@@ -99,7 +100,7 @@ def _rank(wrapped: Record) -> Any:  # noqa: ANN401
     ((branch, value),) = wrapped.items()
     if branch == _DECIMAL:
         return int.from_bytes(value, "big", signed=True)
-    return value.encode("utf-16-be", "surrogatepass") if branch == _STRING else value
+    return java_order(value) if branch == _STRING else value
 
 
 def _with_numbered_wrappers(node: AvroType) -> AvroType:

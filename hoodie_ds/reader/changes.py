@@ -138,8 +138,8 @@ class _Past:
             self._listed[partition] = self._then.view.partition(partition)
         slices = self._listed[partition].latest_slices(group.file_id[:PREFIX_LENGTH])
         found = next((slice_ for slice_ in slices if slice_.group == group), None)
-        files = () if found is None else (found.base, *found.logs)
-        if not self._written.get(group, set()) <= {file.path for file in files if file is not None}:
+        files = () if found is None else found.files
+        if not self._written.get(group, set()) <= {file.path for file in files}:
             raise _cleaned(self._then, self._instant, f"the file slice of {group}")
         return found
 

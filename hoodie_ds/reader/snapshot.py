@@ -71,7 +71,7 @@ def refusing_deleted_files(pinned: PinnedTable, slice_: FileSlice) -> Iterator[N
     try:
         yield
     except NotFoundError as error:
-        files = [file.path for file in (slice_.base, *slice_.logs) if file is not None]
+        files = [file.path for file in slice_.files]
         commits = pinned.timeline.commits_backwards()
         taken = taken_since(pinned.table.storage, pinned.timeline, files, commits)
         raise taken or CorruptFileError(f"{error}; {MISSING}") from error

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.formats.hfile.protobuf import read_delimited, read_fields
 
 DATA: Final = b"DATABLK*"
@@ -182,7 +183,7 @@ def check_order(key: bytes, following: bytes) -> None:
 
 def _java_order(key: bytes) -> bytes:
     """Return what sorts as Java sorts strings, which is by the halves of UTF-16."""
-    return key.decode("utf-8", "surrogateescape").encode("utf-16-be", "surrogatepass")
+    return java_order(key.decode("utf-8", "surrogateescape"))
 
 
 def read_info(content: bytes) -> dict[str, bytes]:

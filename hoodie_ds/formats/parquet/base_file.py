@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
@@ -171,8 +172,8 @@ class KeyRange:
                 self._widen(bounds["min"], bounds["max"])
 
     def _widen(self, low: str, high: str) -> None:
-        self.min = low if self.min is None else min(self.min, low, key=_java_order)
-        self.max = high if self.max is None else max(self.max, high, key=_java_order)
+        self.min = low if self.min is None else min(self.min, low, key=java_order)
+        self.max = high if self.max is None else max(self.max, high, key=java_order)
 
 
 def _has_astral(keys: pa.Array) -> bool:
@@ -182,10 +183,6 @@ def _has_astral(keys: pa.Array) -> bool:
     bounds = np.frombuffer(offsets, np.int32)[[keys.offset, keys.offset + len(keys)]]
     data_bytes = np.frombuffer(data, np.uint8)[bounds[0] : bounds[1]]
     return bool(data_bytes.max(initial=0) >= _FIRST_ASTRAL_BYTE)
-
-
-def _java_order(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def _repeated(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:

@@ -68,10 +68,10 @@ class CompactionExecutor:
     def _result(self, operation: CompactionOperation) -> CompactionResult:
         partition, view = operation.partition_path, self.planned.view
         group = FileGroupId(partition, operation.file_id)
-        _, slices = self.planned.listing(partition)
+        listed, slices = self.planned.listing(partition)
         slice_ = slices.get(group)
         if slice_ is None and group.file_id in view.replaced_ids(partition):
-            slice_ = self.planned.replaced(operation)
+            slice_ = self.planned.replaced(operation, listed)
             return CompactionResult() if slice_ is None else self._merged(slice_)
         if slice_ is None:
             raise CorruptFileError(

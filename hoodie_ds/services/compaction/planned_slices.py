@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,14 +50,16 @@ class PlannedSlices:
         found = self.view.slices_among(listed)
         return listed, {slice_.group: self._before(slice_) for slice_ in found}
 
-    def replaced(self, operation: CompactionOperation) -> FileSlice | None:
-        """Return the slice of a file group that was replaced after the plan.
+    def replaced(
+        self, operation: CompactionOperation, listed: Iterable[FileStatus]
+    ) -> FileSlice | None:
+        """Return the slice of a file group that was replaced after the plan, of listed files.
 
         It is merged all the same, as in Hudi: a rollback of the replace commit brings the group
         back, whose later log files belong to the new base file. None if a clean took files of it.
         """
-        partition, view = operation.partition_path, replace(self.view, shows_replaced=True)
-        files = (s for s in view.storage.list(partition) if operation.file_id in s.path)
+        view = replace(self.view, shows_replaced=True)
+        files = (status for status in listed if operation.file_id in status.path)
         with suppress(CorruptFileError):
             for found in view.slices_among(files):
                 slice_ = self._before(found)

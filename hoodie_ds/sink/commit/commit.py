@@ -255,9 +255,8 @@ def _checked_record(
         put_aside(storage, timeline, instant.time, left_out)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
-    if (
-        batch.plan.options.batches_per_commit == 1
-    ):  # else any process that finds the manifest completes it
+    # Of several batches any process that finds the manifest completes it.
+    if batch.plan.options.batches_per_commit == 1:
         record = record.with_extra({DECISION_KEY: str(checked_after)})
     return record
 
