@@ -188,8 +188,7 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
     row = 0
     for chunk in chunks:
         rows = admit(chunk, taken, row, keys)
-        rows = rows if taken is plan.schema else conform(chunk, plan.schema)
-        yield chunk, KeyedRows(plan, rows)
+        yield chunk, KeyedRows(plan, conform(rows, plan.schema))
         row += chunk.num_rows
 
 

@@ -25,7 +25,7 @@ from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalis
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
-from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.sink.write_plan import WritePlan, needed_to_delete
 from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import added_columns
@@ -132,8 +132,8 @@ def stored_schema(
     columns = without_meta_columns(batch)
     known = () if stored is None else stored.names
     user = pa.schema([field for field in columns if not _is_foreign(field.name, known)])
-    user = normalise_schema(user, stored)
     if operation is Operation.DELETE_PARTITION:
+        user = normalise_schema(user, stored)
         if options.partitions_to_delete is None:
             check_fields(user, properties.partition_fields)
         return pa.schema([]) if stored is None else stored
@@ -142,6 +142,9 @@ def stored_schema(
         needed["ordering"] = properties.ordering_fields
     for role, paths in needed.items():
         _check_role(user, role, paths, is_new=stored is None)
+    if operation is Operation.DELETE:
+        user = needed_to_delete(user, properties)
+    user = normalise_schema(user, stored)
     _check_marks(user)
     # Through Avro and back: small integers get the types that they have in the table.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 
@@ -148,12 +149,8 @@ class WritePlan:
     @cached_property
     def taken_schema(self) -> pa.Schema:
         """The user columns that the write takes: a delete only those of keys and their order."""
-        if self.operation is not Operation.DELETE:
-            return self.schema
-        properties = self.table.properties
-        keys = {*properties.record_key_fields, *properties.partition_fields}
-        needed = {path.partition(".")[0] for path in (*keys, *properties.ordering_fields)}
-        return pa.schema([f for f in self.schema if f.name in needed | keys])
+        is_delete = self.operation is Operation.DELETE
+        return needed_to_delete(self.schema, self.table.properties) if is_delete else self.schema
 
     @cached_property
     def stored_schema(self) -> pa.Schema:
@@ -228,6 +225,14 @@ class WritePlan:
         properties = self.table.properties
         by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
         return properties.ordering_fields if by_event_time else ()
+
+
+def needed_to_delete(columns: pa.Schema, properties: TableProperties) -> pa.Schema:
+    """Return the columns that a delete needs: those of keys, partitions and ordering."""
+    keys = (properties.record_key_fields, properties.partition_fields, properties.ordering_fields)
+    paths = set(chain.from_iterable(keys))
+    needed = paths | {path.partition(".")[0] for path in paths}
+    return pa.schema([field for field in columns if field.name in needed])
 
 
 def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:

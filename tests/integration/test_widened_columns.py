@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import ReplayMismatchError
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.timeline.bodies.commit_metadata import INPUTS_KEY
 from hoodie_ds.timeline.loading import load_timeline, read_commit
@@ -130,6 +133,41 @@ def test_a_delete_is_known_after_columns_were_added(tmp_path: Path, kind: str) -
     writer.write(2, tipped)
     deletes.passes_over(1, tipped.slice(0, 1))
     deletes.refuses(1, tipped.slice(1, 1))
+
+
+UNNEEDED = {  # by a delete: their types differ from the table's, or cannot be stored at all
+    "wider": ("count", pa.array([2**40])),
+    "string": ("count", pa.array(["many"])),
+    "list": ("count", pa.array([[1]])),
+    "new, of no type of Hudi": ("new", pa.array([None], pa.month_day_nano_interval())),
+    "no name of Avro": ("a b", pa.array([1])),
+    "same name but for case": ("COUNT", pa.array([1])),
+    "mark of another type": ("_hoodie_is_deleted", pa.array(["no"])),
+}
+
+
+@pytest.mark.parametrize("index", ["buckets", "bloom", "global"])
+@pytest.mark.parametrize("column", UNNEEDED)
+def test_a_delete_takes_no_notice_of_columns_that_it_does_not_need(
+    tmp_path: Path, column: str, index: str
+) -> None:
+    writer, deletes = (
+        Stream(tmp_path, {**KINDS[index], OPERATION: operation})
+        for operation in ("upsert", "delete")
+    )
+    writer.write(0, THREE.append_column("count", pa.array([1, 2, 3], pa.int32())))
+    unneeded, values = UNNEEDED[column]
+    rows = THREE.slice(0, 1).append_column(unneeded, values)
+    if index != "buckets":  # as a shuffle assigns them to tasks
+        options = WriteOptions.parse({**deletes.options, "path": str(tmp_path)})
+        plan = Coordinator.of(options).preview(rows.schema)
+        assert sum(part.num_rows for part in FileIdAssigner(plan, 4).assign(rows)) == 1
+    deletes.write(1, rows)
+    read = writer.table.read(columns=["id", "count"])
+    assert sorted(read["id"].to_pylist()) == sorted(THREE["id"].to_pylist()[1:])
+    assert read.schema.field("count").type == pa.int32()
+    deletes.passes_over(1, rows)
+    deletes.refuses(1, THREE.slice(1, 1).append_column(unneeded, values))
 
 
 OF_BEFORE = {

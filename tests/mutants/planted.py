@@ -1089,6 +1089,12 @@ REPLAYS = [
         "P2: a stream fails for ever once another writer has widened a column",
     ),
     Mutant(
+        "a delete takes all columns that the table has",
+        instead("needed_to_delete", lambda _, columns, properties: columns),
+        f"{WIDENED}::test_a_delete_takes_no_notice_of_columns_that_it_does_not_need[wider-buckets]",
+        "P23: deletes are refused for columns that they do not need",
+    ),
+    Mutant(
         "the digest of a delete is of all columns that the table has",
         instead("WritePlan.taken_schema", lambda _, plan: plan.schema),
         f"{WIDENED}::test_a_delete_is_known_after_columns_were_added[COPY_ON_WRITE]",

@@ -51,7 +51,7 @@ class FileIdAssigner:
 
         Rows whose key is in several file groups are repeated for each, as their tasks may differ.
         """
-        typed = conform(rows, self._plan.schema)
+        typed = conform(rows, self._plan.taken_schema)
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
         tasks = np.zeros(rows.num_rows, dtype=np.int32)
         locations = np.zeros(rows.num_rows, dtype=np.int64)

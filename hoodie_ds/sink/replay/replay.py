@@ -23,6 +23,7 @@ from hoodie_ds.errors import (
     MissedBatchesError,
     NotFoundError,
     ReplayMismatchError,
+    SchemaError,
 )
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.schema_conversion import conform, conform_column
@@ -136,9 +137,9 @@ def digest_only(
             digest += (of_part := digest_of_partitions(batch_id, rows))
             formerly += of_part
         else:
-            converted = conform(rows, plan.schema)
-            digest += digest_of(plan, batch_id, rows, converted)
-            formerly += _digest(plan, converted)
+            digest += digest_of(plan, batch_id, rows, conform(rows, plan.taken_schema))
+            with suppress(SchemaError):  # of a column that the delete does not need
+                formerly += _digest(plan, conform(rows, plan.schema))
     return TaskCommitMessage(
         batch, batch_id, digest=digest, formerly=formerly, already_committed=True
     )
