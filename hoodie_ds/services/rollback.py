@@ -99,9 +99,8 @@ def _checked(
 ) -> tuple[Instant, Undoing]:
     """Find the instant, and refuse if it must stay."""
     instant = _instant(table, timeline, time)
-    before = (i for i in timeline.commits_backwards() if padded(i.time) < padded(instant.time))
-    previous = next(before, None)
-    undoing = Undoing(previous.time if previous else "", (Loss.of(table.storage, instant),))
+    stays = next((i for i in timeline.commits_backwards() if i.time != instant.time), None)
+    undoing = Undoing(stays.time if stays else "", (Loss.of(table.storage, instant),))
     check_no_savepoint(table, timeline, {instant.time})  # whose completed file may be lost
     if instant.state is State.COMPLETED:
         _check_newest(table.storage, timeline, instant)

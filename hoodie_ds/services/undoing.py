@@ -10,6 +10,7 @@ from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant, State
+from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import CONVERTED
 
 
@@ -93,12 +94,15 @@ class Undoing:
         return f"<Undoing: {self}>"
 
     def __str__(self) -> str:
-        target = f"back to {self.target}" if self.target else "back to the empty table"
+        target = f"back to {self.target or 'the empty table'}"
         if not self.losses:
             return f"{target}, nothing to do"
-        if len(self.losses) == 1:
-            return f"{target}, without {self.losses[0]}"
-        return f"{target}, without {counted(len(self.losses), 'instant')}, {_extent(self)}"
+        if len(self.losses) > 1:
+            return f"{target}, without {counted(len(self.losses), 'instant')}, {_extent(self)}"
+        lost = self.losses[0]
+        if padded(lost.time) < padded(self.target):  # pending, or its completed file is lost
+            return f"without {lost}; later writes stay, up to {self.target}"
+        return f"{target}, without {lost}"
 
     @property
     def bytes(self) -> int:

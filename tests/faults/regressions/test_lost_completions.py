@@ -140,8 +140,14 @@ def test_rows_of_a_lost_completion_are_given_up_by_hand(
 ) -> None:
     number = NUMBERS[which]
     _, table, time, _ = _lost(version, kind, number)
-    assert time in str(table.rollback(time, dry=True))
-    table.rollback(time)
+    stays = table.timeline.commits[-1].time
+    undoing = table.rollback(time)
+    assert undoing.target == stays
+    whole = {
+        "older": f"without {time} commit, pending; later writes stay, up to {stays}",
+        "newest": f"back to {stays}, without {time} commit, pending",
+    }
+    assert str(undoing).replace("deltacommit", "commit") == whole[which]
     left = [key for key in "abcd" if key != "abcd"[number]]
     assert [row[0] for row in found(table)] == left
     table.upsert(trips(("e", "e", 1, 1.0)))
