@@ -1,1 +1,1 @@
-"""Reading Hudi's metadata table: files, statistics and keys of a table, as its writers recorded."""
+"""Hudi's metadata table: files, statistics and keys of a table, as its writers recorded."""

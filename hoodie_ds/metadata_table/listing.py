@@ -9,7 +9,8 @@ from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.metadata_table.payload import FILES, Record
-from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, UNPARTITIONED, MetadataTable
+from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
+from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, MetadataTable
 from hoodie_ds.metadata_table.trust import lacking
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.timeline.paths import in_partition

@@ -1,4 +1,4 @@
-"""Records of a metadata table: decoding, and combining an older and a newer one of a key.
+"""Records of a metadata table: their binary form, and combining an older and a newer one of a key.
 
 The rules are those of Hudi's ``HoodieMetadataPayload``. Records are dicts with the field names of
 ``HoodieMetadataRecord``. A value in one of the wrappers of its unions is a dict whose only key is
@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import IntEnum
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from hoodie_ds.columns.java_order import java_order
+from hoodie_ds.formats.avro.container import DatumWriter
 from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
+from hoodie_ds.metadata_table.record_schema import record_schema
 
 Record: TypeAlias = dict[str, Any]
 
@@ -50,6 +53,19 @@ def record_reader(schema: str | bytes, name: str) -> Callable[[str, bytes | memo
         return record
 
     return read
+
+
+def encode_record(record: Record) -> bytes:
+    """Return the value of a record by `record_schema`; its key is that of the entry alone.
+
+    Fields that it lacks are null. The same record gives the same bytes.
+    """
+    return _writer().write({**record, "key": ""}, "the metadata table")
+
+
+@cache
+def _writer() -> DatumWriter:
+    return DatumWriter(record_schema(numbered=True))
 
 
 def combined(older: Record | None, newer: Record) -> Record:

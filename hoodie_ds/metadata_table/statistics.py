@@ -6,8 +6,6 @@ timestamps, whose unit a file may have wrong, and no days before the calendar ch
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,18 +13,17 @@ from itertools import islice
 from typing import Final
 
 import pyarrow as pa
-import xxhash
 
 from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.metadata_table.payload import STATS, Record
-from hoodie_ds.metadata_table.stored import UNPARTITIONED, MetadataTable
+from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.table.file_slice import BaseFile
 
 _PARTITION: Final = "column_stats"
 _FILES_AT_ONCE: Final = 5_000
 """Files whose records are held at a time."""
-_SEED: Final = 0xFFFFFFFF_DABADABA
 _SCALE: Final = 15
 """That of a decimal in a wrapper of its own; later versions store the type."""
 _DATE, _DECIMAL = 12, 10
@@ -48,7 +45,7 @@ class ColumnStatistics:
         found: dict[str, dict[str, Bounds]] = {}
         if _PARTITION not in self.metadata.partitions:
             return found
-        starts = [(field, _hashed(field.name)) for field in columns]
+        starts = [(field, hashed(field.name)) for field in columns]
         left = iter(files)
         while some := list(islice(left, _FILES_AT_ONCE)):
             for path, field, record in self._records(some, starts):
@@ -64,7 +61,7 @@ class ColumnStatistics:
         """Yield the records of columns in some files; with each column the start of its keys."""
         places: dict[str, tuple[str, pa.Field]] = {}
         for file in files:
-            end = f"{_hashed(file.partition_path or UNPARTITIONED)}{_digest(str(file.name))}"
+            end = f"{hashed(file.partition_path or UNPARTITIONED)}{digest(str(file.name))}"
             places |= {start + end: (file.path, field) for field, start in starts}
         for group in self.metadata.records(_PARTITION, places.keys()):
             for key, record in group.items():
@@ -112,13 +109,3 @@ def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
 def _decimal(value: bytes, scale: int) -> Decimal:
     sign, digits, _ = Decimal(int.from_bytes(value, "big", signed=True)).as_tuple()
     return Decimal((sign, digits, -scale))
-
-
-def _hashed(name: str) -> str:
-    """A column or partition as it is in keys."""
-    return base64.b64encode(xxhash.xxh64_digest(name.encode(), seed=_SEED)).decode()
-
-
-def _digest(name: str) -> str:
-    """A file as it is in keys."""
-    return base64.b64encode(hashlib.md5(name.encode(), usedforsecurity=False).digest()).decode()

@@ -35,8 +35,6 @@ from hoodie_ds.timeline.timeline import Timeline
 
 FILES_PARTITION: Final = "files"
 """The partition that lists the table's files."""
-UNPARTITIONED: Final = "."
-"""The partition path of a table without partitions, in keys."""
 _EXTENSION: Final = "hfile"
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 
