@@ -116,7 +116,30 @@ class PathEscapeError(StorageError):
 
 
 class CorruptFileError(HoodieError):
-    """A file of the table does not conform to its format."""
+    """A file of the table does not conform to its format.
+
+    Parameters
+    ----------
+    damage : str
+        What is wrong with which file.
+    remedy : str
+        What to do about it; empty if there is nothing to add.
+    path : str
+        The file, where code that knows the table may know a better remedy.
+    """
+
+    def __init__(self, damage: str, remedy: str = "", path: str = "") -> None:
+        super().__init__(f"{damage}; {remedy}" if remedy else damage)
+        self.damage = damage
+        self.remedy = remedy
+        self.path = path
+
+    def with_remedy(self, remedy: str) -> CorruptFileError:
+        """Return the same damage with another remedy."""
+        return type(self)(self.damage, remedy)
+
+    def __reduce__(self) -> tuple[type[CorruptFileError], tuple[str, str, str]]:
+        return type(self), (self.damage, self.remedy, self.path)
 
 
 class TimelineError(HoodieError):

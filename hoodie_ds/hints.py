@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Final
-
-from hoodie_ds.errors import CorruptFileError
 
 Change = Callable[..., str]
 
 COPY: Final = "restore it from a copy"
-"""For a file of the timeline or the archive that is not as it was written."""
-FROM_COPY: Final = "restore it from a copy, or roll back the commit that wrote it"
-"""For a data file that is not as it was written."""
+"""For a file that is not as it was written, by code that knows no more about it."""
 MISSING: Final = (
     "restore it from a copy before going on, or restore the table to a commit before the one that "
     "wrote it"
 )
-"""For a missing data file of which no earlier commit is known."""
+"""For a missing or damaged data file of which no earlier commit is known."""
 PROPERTIES_ANEW: Final = (
     "remove nothing, and restore it from a copy, or put there that of a new table which is made "
     "elsewhere with the same options, as hoodie-py create makes one; Hudi's own command is "
@@ -30,15 +25,6 @@ TWO_GROUPS: Final = "rows of one key may be in both: remove one after moving its
 """For a bucket with two file groups."""
 REBUILD_FILTER: Final = "rewrite the file, or use an index of type SIMPLE"
 """For an unusable bloom filter."""
-
-
-@contextmanager
-def only_from_copy() -> Iterator[None]:
-    """Name `COPY` instead of `FROM_COPY` in errors: no rollback replaces the file."""
-    try:
-        yield
-    except CorruptFileError as error:
-        raise CorruptFileError(str(error).replace(FROM_COPY, COPY)) from error
 
 
 def command(name: str, path: str, *words: str) -> str:

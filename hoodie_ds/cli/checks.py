@@ -116,7 +116,7 @@ def _readable(path: str) -> Iterator[None]:
         raise TableNotFoundError(f"--against {path}: {remedy}") from error
     except (pa.ArrowException, OSError) as error:
         raise CorruptFileError(
-            f"--against {path}: no Hudi table, and it cannot be read as Parquet ({error}); {query}"
+            f"--against {path}: no Hudi table, and it cannot be read as Parquet ({error})", query
         ) from error
 
 

@@ -138,8 +138,8 @@ def only_slice(buckets: Buckets, slices: Sequence[FileSlice]) -> FileSlice | Non
     if len(slices) > 1:
         one, other = slices[0].group, slices[1].group
         raise CorruptFileError(
-            f"bucket {bucket_of(one.file_id)} has two live file groups, {one} and {other}; "
-            f"{TWO_GROUPS}"
+            f"bucket {bucket_of(one.file_id)} has two live file groups, {one} and {other}",
+            TWO_GROUPS,
         )
     return slices[0] if slices else None
 

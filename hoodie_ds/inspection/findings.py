@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.errors import CorruptFileError, HoodieError
 
 
 class Severity(str, Enum):
@@ -52,7 +52,9 @@ class Finding:
 
     @classmethod
     def of(cls, kind: Kind, where: str, error: HoodieError) -> Finding:
-        """Return the finding of an error whose message has the remedy after its first semicolon."""
+        """Return the finding of an error; most have the remedy after their first semicolon."""
+        if isinstance(error, CorruptFileError):
+            return cls(kind, where, error.damage, error.remedy)
         message, _, remedy = str(error).partition("; ")
         return cls(kind, where, message, remedy)
 

@@ -17,7 +17,7 @@ from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
-from hoodie_ds.hints import FROM_COPY, REBUILD_FILTER, TWO_GROUPS
+from hoodie_ds.hints import REBUILD_FILTER, TWO_GROUPS
 from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
@@ -40,7 +40,7 @@ from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_file, open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.live_files import naming_remedies
+from hoodie_ds.table.live_files import naming_remedies, remedy_for
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names, virtual_keys
 from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
@@ -180,7 +180,8 @@ def _slices(
     findings: list[Finding] = []
     for (folder, file_id), listed in sorted(groups.items()):
         try:
-            found = list(view.slices_among(listed))
+            with naming_remedies(view.storage, view.timeline):
+                found = list(view.slices_among(listed))
         except CorruptFileError as error:
             if bad.isdisjoint(_of_group(bad, folder, file_id)):
                 where = f"{folder}/{file_id}".lstrip("/")
@@ -246,11 +247,11 @@ def _check(
 ) -> _Slice:
     """Read a whole slice and check the keys of its rows."""
     found = _Slice()
-    where = slice_.base.path if slice_.base else slice_.logs[0].path
+    where = _first_path(slice_)
     hashes: list[Hashes] = []
     storage, timeline = pinned.table.storage, pinned.timeline
     try:
-        with naming_remedies(storage, timeline, slice_.files):
+        with naming_remedies(storage, timeline):
             committed.check(storage, slice_)
             found.findings += _base_findings(pinned, committed, slice_)
         for rows in pinned.reader().read(slice_, pinned.schema.names):
@@ -258,12 +259,16 @@ def _check(
             if rows.num_rows and _has_keys(pinned):
                 keys = _keys(pinned, rows)
                 hashes.append(row_hashes(pa.table({RECORD_KEY: keys})))
-                found.findings += _row_findings(rows, keys, slice_, buckets, where)
+                found.findings += _row_findings(pinned, rows, keys, slice_, buckets)
     except (CorruptFileError, UnsupportedTableError) as error:
         found.findings.append(Finding.of(Kind.DAMAGED_FILE, where, error))
     if hashes:
         found.keys = np.concatenate(hashes)
     return found
+
+
+def _first_path(slice_: FileSlice) -> str:
+    return next(file.path for file in slice_.files)
 
 
 def _has_keys(pinned: PinnedTable) -> bool:
@@ -281,19 +286,20 @@ def _keys(pinned: PinnedTable, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _row_findings(
+    pinned: PinnedTable,
     rows: pa.Table,
     keys: pa.ChunkedArray,
     slice_: FileSlice,
     buckets: Buckets | None,
-    where: str,
 ) -> Iterator[Finding]:
     """Yield rows of another partition or bucket than that of their file."""
-    path = slice_.group.partition_path
+    where, path = _first_path(slice_), slice_.group.partition_path
     if PARTITION_PATH in rows.column_names:
         others = keys.filter(pc.not_equal(rows.column(PARTITION_PATH), path))
         if len(others):
             message = f"rows of another partition: {_some(others)}"
-            yield Finding(Kind.WRONG_PARTITION, where, message, FROM_COPY)
+            remedy = remedy_for(pinned.table.storage, pinned.timeline, where)
+            yield Finding(Kind.WRONG_PARTITION, where, message, remedy)
     bucket = bucket_of(slice_.group.file_id)
     if buckets is not None and bucket is not None:
         paths = pa.array([path]).dictionary_encode().take(pa.array(np.zeros(len(keys), np.int64)))
@@ -318,7 +324,8 @@ def _base_findings(
         stat = committed.stats.get(base.path)
         if stat is not None and stat.num_writes != reader.num_rows:
             message = f"it has {reader.num_rows:,} rows, and its commit says {stat.num_writes:,}"
-            yield Finding(Kind.ROW_COUNT, base.path, message, FROM_COPY)
+            remedy = remedy_for(storage, pinned.timeline, base.path)
+            yield Finding(Kind.ROW_COUNT, base.path, message, remedy)
         bloom = reader.bloom_filter() if RECORD_KEY in pinned.schema.names else None
         if bloom is not None:
             keys = reader.read().column(RECORD_KEY).combine_chunks()

@@ -42,7 +42,7 @@ class MetadataListing:
         records = list(self._records([_ALL]))
         if not records:
             root = self.metadata.view.storage.root
-            raise CorruptFileError(f"{root} lists no partitions; {REBUILD}")
+            raise CorruptFileError(f"{root} lists no partitions", REBUILD)
         found = (name for record in records for name in _there(record))
         return sorted("" if name == UNPARTITIONED else name for name in found)
 

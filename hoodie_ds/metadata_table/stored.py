@@ -92,7 +92,7 @@ class MetadataTable:
                     continue
                 if SLICINGS[self.timeline.layout].start(log, instant) >= start:
                     where = f"{self.view.storage.root}/{path}"
-                    raise CorruptFileError(f"{where}, which {instant} names, is missing; {REBUILD}")
+                    raise CorruptFileError(f"{where}, which {instant} names, is missing", REBUILD)
 
     def _merged(self, slice_: FileSlice, only: Sequence[bytes] | None) -> dict[str, Record]:
         found: dict[str, Record] = {}
@@ -153,7 +153,7 @@ def _records(
 ) -> Iterator[tuple[str, Record]]:
     """Yield the records of an HFile and their keys, or those of some keys, which ascend."""
     if schema is None:
-        raise CorruptFileError(f"{path} does not say which schema its records have; {REBUILD}")
+        raise CorruptFileError(f"{path} does not say which schema its records have", REBUILD)
     read = record_reader(schema, path)
     for raw, value in file.scan() if only is None else file.get_many(only):
         with damage_in(path):

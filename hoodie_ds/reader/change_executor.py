@@ -30,6 +30,7 @@ from hoodie_ds.reader.scan_plan import ScanTask
 from hoodie_ds.reader.time_travel import before
 from hoodie_ds.table.checksums import check_change_file
 from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.live_files import naming_remedies
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
 
@@ -153,17 +154,18 @@ class ChangeExecutor:
         storage = self.pinned.table.storage
         known = file_changes(storage, task.instant).checksums.get(path)
         data = storage.read(path)
-        check_change_file(path, data, size, known if self.pinned.verify else None)
-        for block in read_blocks(data, path):
-            logged = decode_cdc_block(block, path)
-            images = {}
-            for name, slice_ in ((BEFORE, task.before), (AFTER, task.slice)):
-                if name in logged.column_names:
-                    image = json_objects(_whole(logged.column(name)), with_nulls=True)
-                    images[name] = pc.fill_null(image, _NONE)
-                else:
-                    images[name] = self._looked_up(task, slice_, logged.column(KEY))
-            yield _table(logged.column(OP), task.instant.time, images[BEFORE], images[AFTER])
+        with naming_remedies(storage, self.pinned.timeline):
+            check_change_file(path, data, size, known if self.pinned.verify else None)
+            for block in read_blocks(data, path):
+                logged = decode_cdc_block(block, path)
+                images = {}
+                for name, slice_ in ((BEFORE, task.before), (AFTER, task.slice)):
+                    if name in logged.column_names:
+                        image = json_objects(_whole(logged.column(name)), with_nulls=True)
+                        images[name] = pc.fill_null(image, _NONE)
+                    else:
+                        images[name] = self._looked_up(task, slice_, logged.column(KEY))
+                yield _table(logged.column(OP), task.instant.time, images[BEFORE], images[AFTER])
 
     def _looked_up(
         self, task: ChangeTask, slice_: FileSlice | None, keys: pa.ChunkedArray

@@ -115,7 +115,7 @@ class FileSliceReader:
         counts = counts or MergeCounts()
         # Which rows lack columns must not depend on the requested columns.
         whole = columns if lacking is None else self.schema.names
-        with naming_remedies(self.view.storage, self.view.timeline, slice_.files):
+        with naming_remedies(self.view.storage, self.view.timeline):
             logged, fetched, places = self._fetched(slice_, columns, whole, counts, pruner)
             if logged is None:
                 with self._base(slice_, keep_dictionaries, pruner, part) as base:

@@ -25,6 +25,7 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.formats.timestamp_repair import relabelled
+from hoodie_ds.hints import COPY
 from hoodie_ds.reader.uncommitted_logs import (
     is_uncommitted,
     refuse_rolled_back,
@@ -204,6 +205,7 @@ class LogReader:
         except pa.ArrowException as error:
             raise CorruptFileError(
                 f"{path}: the ordering values of its deletes do not fit {', '.join(fields)} "
-                f"({str(error)[:200]}); restore the file from a copy, or roll back the commit that "
-                "wrote it"
+                f"({str(error)[:200]})",
+                COPY,
+                path,
             ) from error

@@ -99,7 +99,7 @@ class PinnedTable:
         slices = view.slices_among(files)
         if recorded is not None and pruner is not None:
             slices = self._with_matches(recorded[0], list(slices), pruner)
-        with naming_remedies(view.storage, view.timeline, files):
+        with naming_remedies(view.storage, view.timeline):
             yield from slices
 
     def _recorded(self, pruner: Pruner | None) -> tuple[MetadataTable, list[FileStatus]] | None:

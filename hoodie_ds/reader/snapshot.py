@@ -74,4 +74,4 @@ def refusing_deleted_files(pinned: PinnedTable, slice_: FileSlice) -> Iterator[N
         files = [file.path for file in slice_.files]
         commits = pinned.timeline.commits_backwards()
         taken = taken_since(pinned.table.storage, pinned.timeline, files, commits)
-        raise taken or CorruptFileError(f"{error}; {MISSING}") from error
+        raise taken or CorruptFileError(str(error), MISSING) from error

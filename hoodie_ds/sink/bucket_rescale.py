@@ -252,8 +252,8 @@ def _rewritten(
     if written != read:
         raise CorruptFileError(
             f"{batch.table.storage.root}: of {read:,} rows {written:,} were written to the new "
-            f"buckets, so nothing was changed; run {batch.table.command('verify')}, as keys may be "
-            "stored twice"
+            "buckets, so nothing was changed",
+            f"run {batch.table.command('verify')}, as keys may be stored twice",
         )
     return message, read
 

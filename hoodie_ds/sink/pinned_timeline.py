@@ -82,7 +82,8 @@ def _parse(body: bytes, path: str) -> Timeline:
         settled = Settled.unpacked(packed, content["digest"], layout.version)
     except MALFORMED as error:
         raise CorruptFileError(
-            f"{path}: the pinned timeline is damaged ({error}); delete it and start the query again"
+            f"{path}: the pinned timeline is damaged ({error})",
+            "delete it and start the query again",
         ) from error
     return Timeline.of(filter(None, found), settled, layout.version)
 

@@ -31,6 +31,7 @@ from hoodie_ds.sink.replay.replay import (
 )
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.live_files import naming_remedies
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.exclusive_commit import heartbeating
 from hoodie_ds.transaction.instant_checks import no_late_files, translate_rollback_errors
@@ -102,6 +103,7 @@ def _write_rows(
     late = no_late_files(pending, time, context.files)
     alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
     with (
+        naming_remedies(plan.table.storage, plan.timeline),
         translate_rollback_errors(pending, time),
         alone,
         heartbeating(pending, time),

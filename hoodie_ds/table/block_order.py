@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock
+from hoodie_ds.hints import COPY
 from hoodie_ds.table.file_slice import LogFile
 
 
@@ -33,7 +34,7 @@ class BlockPlace:
         """Return a block's place; raises `CorruptFileError` if it has no instant."""
         time = block.header.get(HeaderKey.INSTANT_TIME)
         if time is None:
-            raise CorruptFileError(f"{log.path}: a block carries no instant time")
+            raise CorruptFileError(f"{log.path}: a block carries no instant time", COPY, log.path)
         compacted = block.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "")
         return cls(
             log, number, block.block_type, time, tuple(compacted.split(",")) * bool(compacted)

@@ -16,7 +16,7 @@ import xxhash
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import Bytes
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.memory_map import pieces
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
@@ -67,14 +67,14 @@ def open_checked(storage: Storage, path: str, checksum: str, remedy: str) -> Ite
         yield source
 
 
-def check_file(storage: Storage, path: str, checksum: str, remedy: str = FROM_COPY) -> None:
+def check_file(storage: Storage, path: str, checksum: str, remedy: str = COPY) -> None:
     """Compare a file's bytes; raises `CorruptFileError` with the remedy."""
     with storage.open_input(path) as source:
         _compare(path, checksum, _xxh64(source), remedy)
 
 
 @lru_cache(maxsize=4096)
-def check_once(storage: Storage, path: str, checksum: str, remedy: str = FROM_COPY) -> None:
+def check_once(storage: Storage, path: str, checksum: str, remedy: str = COPY) -> None:
     """Compare a file's bytes once in this process; see `check_file`.
 
     For large files, of which little is read each time.
@@ -90,7 +90,7 @@ def check_size(path: str, size: int, stat: WriteStat) -> None:
     written = stat.file_size_bytes
     if size < written or (stat.log is None and 0 < written != size):
         raise CorruptFileError(
-            f"{path} has {size} bytes, and {written} when it was written; {FROM_COPY}"
+            f"{path} has {size} bytes, and {written} when it was written", COPY, path
         )
 
 
@@ -111,7 +111,7 @@ def check_change_file(path: str, data: bytes, size: int, checksum: str | None) -
     """
     if 0 < size != len(data):
         raise CorruptFileError(
-            f"{path} has {len(data)} bytes, and {size} when it was written; {FROM_COPY}"
+            f"{path} has {len(data)} bytes, and {size} when it was written", COPY, path
         )
     if checksum is not None:
         _compare(path, checksum, xxhash.xxh64_hexdigest(data))
@@ -124,9 +124,10 @@ def _xxh64(source: BinaryIO) -> str:
     return str(digest.hexdigest())
 
 
-def _compare(path: str, expected: str, found: str, remedy: str = FROM_COPY) -> None:
+def _compare(path: str, expected: str, found: str, remedy: str = COPY) -> None:
     if found != expected:
         raise CorruptFileError(
-            f"{path} was damaged: its xxh64 is {found}, and {expected} when it was "
-            f"written; {remedy}"
+            f"{path} was damaged: its xxh64 is {found}, and {expected} when it was written",
+            remedy,
+            path,
         )

@@ -193,7 +193,8 @@ class FileSystemView:
             if len(visible) > 1:
                 raise CorruptFileError(
                     f"{self.storage.root}: {visible[0].path} and {visible[1].path} are both the "
-                    f"base file of {group} at {time}; remove the one that a retried task left over"
+                    f"base file of {group} at {time}",
+                    "remove the one that a retried task left over",
                 )
             if visible:
                 return self.checked(visible[0])
@@ -221,8 +222,8 @@ class FileSystemView:
                 before = self.timeline.time_before(instant.time)
                 raise CorruptFileError(
                     f"{self.storage.root}/{stat.path}, the base file of {latest.group} written at "
-                    f"{latest.base_instant}, is missing; "
-                    f"{restored(partial(changing, self.storage), before)}"
+                    f"{latest.base_instant}, is missing",
+                    restored(partial(changing, self.storage), before),
                 )
 
 

@@ -17,10 +17,9 @@ from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.hints import FROM_COPY
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName
-from hoodie_ds.table.file_slice import BaseFile, FileGroupId, LogFile
+from hoodie_ds.table.file_slice import FileGroupId, LogFile
 from hoodie_ds.table.file_writers import newest_commit_naming
 from hoodie_ds.table.gathered_files import LiveFiles, NamedFile
 from hoodie_ds.table.lost_files import remedy_of
@@ -29,7 +28,7 @@ from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import V1, V2, commit_path
+from hoodie_ds.timeline.paths import HOODIE, V1, V2, commit_path
 from hoodie_ds.timeline.summaries import (
     SummaryFile,
     delete_summaries,
@@ -152,8 +151,8 @@ def _check_found(
     for path, instant in named:
         if path not in found:
             raise taken_since(storage, timeline, [path], [instant]) or CorruptFileError(
-                f"{storage.root}/{path} is missing, which {commit_path(instant)} names; "
-                f"{remedy_of(storage, timeline, instant, path, found)}"
+                f"{storage.root}/{path} is missing, which {commit_path(instant)} names",
+                remedy_of(storage, timeline, instant, path, found),
             )
 
 
@@ -164,21 +163,22 @@ def newest_files(storage: Storage, timeline: Timeline) -> list[NamedFile]:
         return list(kept.grown(storage, timeline).named(timeline))
 
 
+def remedy_for(storage: Storage, timeline: Timeline, path: str) -> str:
+    """Return the remedy for a lost or damaged data file, by the newest commit that names it."""
+    named = newest_files(storage, timeline)
+    commit = next((file.instant for file in named if file.path == path), None)
+    return remedy_of(storage, timeline, commit, path)
+
+
 @contextmanager
-def naming_remedies(
-    storage: Storage, timeline: Timeline, files: Iterable[BaseFile | LogFile | FileStatus]
-) -> Iterator[None]:
-    """Name in errors of damaged data files among some what to do about a missing one."""
+def naming_remedies(storage: Storage, timeline: Timeline) -> Iterator[None]:
+    """Name in errors of damaged data files the remedy for a missing one."""
     try:
         yield
     except CorruptFileError as error:
-        message = str(error)
-        path = next((file.path for file in files if file.path in message), None)
-        if path is None or FROM_COPY not in message:
+        if not error.path or error.path.startswith(f"{HOODIE}/"):
             raise
-        writers = {file.path: file.instant for file in newest_files(storage, timeline)}
-        remedy = remedy_of(storage, timeline, writers.get(path), path)
-        raise CorruptFileError(message.replace(FROM_COPY, remedy)) from error
+        raise error.with_remedy(remedy_for(storage, timeline, error.path)) from error
 
 
 def taken_since(

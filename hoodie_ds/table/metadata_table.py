@@ -92,6 +92,7 @@ def _defined(table: Table) -> Scope | None:
         raise CorruptFileError(
             f"{table.storage.root}/{INDEX_DEFINITIONS}: not Hudi's definitions of indexes "
             f"({type(error).__name__}: {error}), without which it is not known whether a record "
-            "key may be in two partitions; restore the file, or write the table with Hudi"
+            "key may be in two partitions",
+            "restore the file, or write the table with Hudi",
         ) from error
     return "partition" if partitioned else "table"

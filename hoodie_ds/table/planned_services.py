@@ -40,7 +40,8 @@ def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]
         except NotFoundError as error:
             raise CorruptFileError(
                 f"{path} is missing: the compaction was rolled back or archived since the "
-                "timeline was loaded, or the file was lost; run the batch again"
+                "timeline was loaded, or the file was lost",
+                "run the batch again",
             ) from error
     return frozenset()
 

@@ -214,12 +214,13 @@ def _without_properties(storage: Storage) -> CorruptFileError:
     if not any(load_timeline(storage, layout).completed for layout in LAYOUTS):
         return CorruptFileError(
             f"{storage.root}/{HOODIE} has files but no hoodie.properties and no completed instant: "
-            "the creation of a table was interrupted, or they were lost; restore them from a copy, "
-            f"or remove {storage.root}/{HOODIE} if nothing was ever written to the table"
+            "the creation of a table was interrupted, or they were lost",
+            f"restore them from a copy, or remove {storage.root}/{HOODIE} if nothing was ever "
+            "written to the table",
         )
     return CorruptFileError(
-        f"{storage.root}/{HOODIE}/hoodie.properties is lost or empty, and has no backup; "
-        f"{PROPERTIES_ANEW}"
+        f"{storage.root}/{HOODIE}/hoodie.properties is lost or empty, and has no backup",
+        PROPERTIES_ANEW,
     )
 
 

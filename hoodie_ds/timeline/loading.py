@@ -13,7 +13,7 @@ from zlib import crc32
 
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
-from hoodie_ds.hints import COPY, given_up
+from hoodie_ds.hints import given_up
 from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.timeline.archive.archived_timeline import find_archived, has_completed
 from hoodie_ds.timeline.archive.lsm_timeline import archived_body, archived_end
@@ -196,11 +196,11 @@ def parse_commit(storage: Storage, instant: Instant, data: bytes, path: str) -> 
     """Parse the file of a completed write; if it is damaged the error says how to give it up."""
     try:
         if not data:
-            raise CorruptFileError(f"{storage.root}/{path} is empty; {COPY}")
+            raise CorruptFileError(f"{storage.root}/{path} is empty")
         return CommitMetadata.from_bytes(data, f"{storage.root}/{path}")
     except CorruptFileError as error:
         remedy = given_up(changing(storage, "rollback", instant.time))
-        raise CorruptFileError(str(error).replace(COPY, remedy)) from error
+        raise error.with_remedy(remedy) from error
 
 
 def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetadata | None:

@@ -16,6 +16,7 @@ from typing import Final
 import xxhash
 
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import FOLDED_UNDONE, UNDONE, undone_path
 
@@ -76,6 +77,7 @@ def _folded(storage: Storage, path: str) -> frozenset[str]:
     if xxhash.xxh3_128_hexdigest(body) != path.removeprefix(f"{UNDONE}/{FOLDED_UNDONE}"):
         raise CorruptFileError(
             f"{storage.root}/{path} is damaged: it lists the instants whose rollbacks are archived,"
-            f" and its name is the hash of its content; restore it from a copy"
+            " and its name is the hash of its content",
+            COPY,
         )
     return frozenset(body.decode().split("\n"))

@@ -204,7 +204,7 @@ def _read(storage: Storage, paths: Mapping[int, str], number: int) -> Decision:
         delete = "delete it, as later decisions follow it"
         if number == max(paths):
             delete = "if the last change of the table has ended, delete it while no process writes"
-        raise CorruptFileError(f"{storage.root}/{error}; {COPY}, or {delete}") from error
+        raise CorruptFileError(f"{storage.root}/{error.damage}", f"{COPY}, or {delete}") from error
 
 
 def _logged(storage: Storage, at_least: int = _KEPT) -> dict[int, str]:

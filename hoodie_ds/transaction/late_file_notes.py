@@ -64,6 +64,7 @@ def _noted(storage: Storage, note: str) -> list[str]:
         if isinstance(found, list) and all(isinstance(path, str) for path in found):
             return [path for path in found if not path.startswith(f"{HOODIE}/")]
     raise CorruptFileError(
-        f"{storage.root}/{note} is not a list of late files: {body[:100]!r}; delete it, and files "
-        f"of instant {note.rpartition('/')[2].partition('_')[0]} that no commit names"
+        f"{storage.root}/{note} is not a list of late files: {body[:100]!r}",
+        f"delete it, and files of instant {note.rpartition('/')[2].partition('_')[0]} that no "
+        "commit names",
     )

@@ -89,11 +89,12 @@ def lost_error(table: Table, decision: Decision) -> CorruptFileError:
     if service is not None:
         again = table.command(service)
         return CorruptFileError(
-            f"{gone}; restore the file from a copy, or carry out its plan again with {again}"
+            gone, f"restore the file from a copy, or carry out its plan again with {again}"
         )
     return CorruptFileError(
-        f"{gone}, so its rows would be left out and deleted; restore the file from a copy, or "
-        f"give up its rows with {table.command('rollback', instant.time)}"
+        f"{gone}, so its rows would be left out and deleted",
+        "restore the file from a copy, or give up its rows with "
+        f"{table.command('rollback', instant.time)}",
     )
 
 

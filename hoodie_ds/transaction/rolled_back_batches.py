@@ -55,6 +55,7 @@ def _parse(body: bytes, path: str) -> set[int]:
         return {int(number) for number in json.loads(body)["batches"]}
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise CorruptFileError(
-            f"{path} does not say which batches were rolled back: {body[:100]!r}; restore it from "
-            "a copy of the table, or delete it if the stream may continue without them"
+            f"{path} does not say which batches were rolled back: {body[:100]!r}",
+            "restore it from a copy of the table, or delete it if the stream may continue without "
+            "them",
         ) from error

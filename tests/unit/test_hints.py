@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import shlex
 import shutil
@@ -360,6 +361,27 @@ def test_a_file_that_is_cut_off_has_the_remedy_of_a_missing_one(
     with pytest.raises(CorruptFileError) as refused:
         HoodieTable(path).read()
     assert damage["remedy"] in str(refused.value)
+
+
+def test_a_write_that_reads_a_damaged_file_names_the_remedy_that_verify_does(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t"
+    table = HoodieTable(path, TRIPS)
+    for ts in (1, 2):
+        table.upsert(trips(("b", "rome", ts, 2.0)))
+    first, last = (commit.time for commit in table.timeline.commits)
+    (file,) = (path / "rome").glob(f"*_{last}.parquet")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    (damage,) = damages(path)
+    assert hints(damage["remedy"]) == [["restore", str(path), first]]
+    with pytest.raises(CorruptFileError) as refused:
+        table.upsert(trips(("b", "rome", 3, 2.0)))
+    sent = pickle.loads(pickle.dumps(refused.value))  # as from a task to the driver
+    assert (str(sent), sent.remedy) == (str(refused.value), damage["remedy"])
+    assert str(sent) == f"{damage['message']}; {damage['remedy']}"
 
 
 def test_a_missing_file_of_an_older_commit_is_mended_by_the_restore_that_all_messages_name(

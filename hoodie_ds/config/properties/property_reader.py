@@ -29,7 +29,8 @@ class PropertyReader:
         if not value:
             raise CorruptFileError(
                 f"{self.path}: {key} is missing, so this is not the properties file of a Hudi "
-                f"table; {PROPERTIES_ANEW}"
+                f"table",
+                PROPERTIES_ANEW,
             )
         return value
 

@@ -397,5 +397,6 @@ def _check_checksum(raw: Mapping[str, str], path: str, database: str | None, nam
     if stored is not None and stored.strip() != str(_checksum(database, name)):
         raise CorruptFileError(
             f"{path}: {keys.CHECKSUM} = {stored[:50]!r} does not belong to table {name!r} "
-            f"of database {database!r}; restore the file from {path}.backup if there is one"
+            f"of database {database!r}",
+            f"restore the file from {path}.backup if there is one",
         )

@@ -19,7 +19,7 @@ from fastavro.schema import SchemaParseException
 from hoodie_ds.errors import CorruptFileError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro.decoder import DatumReader, damage_in
 from hoodie_ds.formats.avro.tree import parse_avro
-from hoodie_ds.hints import COPY, only_from_copy
+from hoodie_ds.hints import COPY
 
 _MAGIC: Final = b"Obj\1"
 _SYNC_BYTES: Final = 16
@@ -107,8 +107,7 @@ def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
     datum = cursor.take(cursor.varint())
     if cursor.take(_SYNC_BYTES) != sync or not cursor.at_end:
         raise cursor.damage("its sync marker is not where the record ends")
-    with only_from_copy():
-        record = _reader(metadata.get(b"avro.schema", b""), name).read(datum)
+    record = _reader(metadata.get(b"avro.schema", b""), name).read(datum)
     if not isinstance(record, dict):
         raise cursor.damage("it holds no record")
     return record
@@ -152,7 +151,7 @@ class _Cursor:
         return self._at == len(self._view)
 
     def damage(self, what: str) -> CorruptFileError:
-        return CorruptFileError(f"{self._name}: is not a whole Avro container: {what}; {COPY}")
+        return CorruptFileError(f"{self._name}: is not a whole Avro container: {what}", COPY)
 
     def take(self, count: int) -> bytes:
         if not 0 <= count <= len(self._view) - self._at:

@@ -24,7 +24,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.schema import arrow_schema_of
 from hoodie_ds.formats.avro.tree import AvroType, Kind
 from hoodie_ds.formats.schema_conversion import rebuild_list, rebuild_map
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 
 _ROWS_PER_CHUNK: Final = 50_000
 _DECIMAL_BYTES: Final = 16
@@ -108,7 +108,9 @@ def damage_in(name: str) -> Iterator[None]:
         ValueError,
     ) as error:
         raise CorruptFileError(
-            f"{name}: its Avro data is damaged ({str(error)[:200]}); {FROM_COPY}"
+            f"{name}: its Avro data is damaged ({str(error)[:200]})",
+            COPY,
+            name,
         ) from error
 
 

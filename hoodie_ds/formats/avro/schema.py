@@ -138,7 +138,7 @@ def avro_to_arrow(avro: str, name: str = "table schema") -> pa.Schema:
 def arrow_schema_of(record: AvroType, name: str) -> pa.Schema:
     """Return the Arrow schema of a parsed record; `name` is its file, for errors."""
     if record.kind is not Kind.RECORD:
-        raise CorruptFileError(f"{name}: its Avro schema is no record; the file is damaged")
+        raise CorruptFileError(f"{name}: its Avro schema is no record", "the file is damaged")
     return pa.schema(_arrow_fields(record, ""))
 
 

@@ -18,6 +18,7 @@ from hoodie_ds.errors import CorruptFileError
 _DEPTH_MAX: Final = 100
 _NODES_MAX: Final = 100_000
 _FIXED_BYTES_MAX: Final = 1 << 20
+_NOT_HUDIS: Final = "the file is damaged or was not written by Hudi"
 _REMEMBERED_MAX: Final = 1 << 17
 """Characters of the longest schema whose tree is cached."""
 
@@ -78,13 +79,12 @@ def parse_avro(text: str | bytes, name: str) -> AvroType:
         return parse(text)
     except _UnusableError as error:
         raise CorruptFileError(
-            f"{name}: its Avro schema is not usable: {str(error)[:300]}; the file is damaged or "
-            "was not written by Hudi"
+            f"{name}: its Avro schema is not usable: {str(error)[:300]}",
+            _NOT_HUDIS,
         ) from error
     except (ValueError, RecursionError) as error:
         raise CorruptFileError(
-            f"{name}: its Avro schema is not JSON or is nested too deep; the file is damaged or "
-            "was not written by Hudi"
+            f"{name}: its Avro schema is not JSON or is nested too deep", _NOT_HUDIS
         ) from error
 
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, TypeAlias
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.hfile import container
 from hoodie_ds.formats.hfile.container import Block, Codec, Trailer
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 
 Entry: TypeAlias = tuple[bytes, bytes]
 
@@ -197,7 +197,9 @@ class HFile:
             yield
         except (ValueError, struct.error, zlib.error) as error:
             raise CorruptFileError(
-                f"{self._path}: is not a whole HFile: {error}; {FROM_COPY}"
+                f"{self._path}: is not a whole HFile: {error}",
+                COPY,
+                self._path,
             ) from error
 
 

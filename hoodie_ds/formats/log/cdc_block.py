@@ -18,6 +18,7 @@ from hoodie_ds.config.enums import SupplementalLogging
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.data_block import decode_avro_rows, encode_avro_block
 from hoodie_ds.formats.log.log_block import BlockType, LogBlock
+from hoodie_ds.hints import COPY
 
 OP: Final = "op"
 TS_MS: Final = "ts_ms"
@@ -66,8 +67,7 @@ def decode_cdc_block(block: LogBlock, name: str) -> pa.Table:
     """
     if block.block_type is not BlockType.CDC_DATA:
         raise CorruptFileError(
-            f"{name}: a file of change data has a {block.block_type.name} block; restore the file "
-            "from a copy"
+            f"{name}: a file of change data has a {block.block_type.name} block", COPY, name
         )
     return decode_avro_rows(block, name)
 

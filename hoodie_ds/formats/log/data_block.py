@@ -22,7 +22,7 @@ from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, enco
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.formats.schema_conversion import conform
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 
 _CONTENT_VERSION: Final = 3
 _TWO_INTS: Final = struct.Struct(">ii")
@@ -105,7 +105,7 @@ def decode_avro_rows(block: LogBlock, name: str) -> pa.Table:
 
 def _schema(block: LogBlock, name: str) -> AvroType:
     if HeaderKey.SCHEMA not in block.header:
-        raise CorruptFileError(f"{name}: a data block has no schema in its header; restore it")
+        raise CorruptFileError(f"{name}: a data block has no schema in its header", COPY, name)
     return parse_avro(block.header[HeaderKey.SCHEMA], name)
 
 
@@ -150,4 +150,4 @@ def _split_records(content: memoryview, name: str) -> Iterator[memoryview]:
 
 
 def _damage(name: str, what: str) -> CorruptFileError:
-    return CorruptFileError(f"{name}: an Avro block is damaged: {what}; {FROM_COPY}")
+    return CorruptFileError(f"{name}: an Avro block is damaged: {what}", COPY, name)

@@ -22,7 +22,7 @@ from hoodie_ds.formats.avro.schema import UTC_MICROS, normalise_schema
 from hoodie_ds.formats.avro.tree import AvroType, Kind
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
 from hoodie_ds.formats.schema_conversion import conform_column
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 
 _CONTENT_VERSION: Final = 3
 _TWO_INTS: Final = struct.Struct(">ii")
@@ -263,4 +263,4 @@ def _checked_body(content: memoryview, name: str) -> memoryview:
 
 
 def _damage(name: str, what: str) -> CorruptFileError:
-    return CorruptFileError(f"{name}: a delete block is damaged: {what}; {FROM_COPY}")
+    return CorruptFileError(f"{name}: a delete block is damaged: {what}", COPY, name)

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from hoodie_ds.errors import CorruptFileError
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 
 Bytes: TypeAlias = bytes | memoryview
 
@@ -151,7 +151,9 @@ class _Cursor:
 
     def _damage(self, what: str) -> CorruptFileError:
         return CorruptFileError(
-            f"{self._name}: the log block at offset {self._start} is damaged: {what}; {FROM_COPY}"
+            f"{self._name}: the log block at offset {self._start} is damaged: {what}",
+            COPY,
+            self._name,
         )
 
     def _trailing(self) -> memoryview:

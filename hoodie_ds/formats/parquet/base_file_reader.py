@@ -22,7 +22,7 @@ from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.formats.timestamp_repair import relabelled
-from hoodie_ds.hints import FROM_COPY
+from hoodie_ds.hints import COPY
 
 _PIECE_ROWS: Final = 128 * 1024
 """Rows of a piece: few enough for the processor's cache, enough to make calls cheap."""
@@ -264,7 +264,9 @@ class BaseFileReader:
         # Arrow reports a damaged page as OSError; errors of the storage itself are typed already.
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
             raise CorruptFileError(
-                f"{self._name}: is not a readable Parquet file ({str(error)[:300]}); {FROM_COPY}"
+                f"{self._name}: is not a readable Parquet file ({str(error)[:300]})",
+                COPY,
+                self._name,
             ) from error
 
 

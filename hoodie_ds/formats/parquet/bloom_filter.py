@@ -161,8 +161,8 @@ class BloomFilter:
             return cls(num_hashes, num_bits, rows)
         except (binascii.Error, struct.error, UnicodeDecodeError, ValueError) as error:
             raise CorruptFileError(
-                f"{name}: the footer {BLOOM_FILTER_FOOTER} holds no bloom filter ({error}); "
-                f"{REBUILD_FILTER}"
+                f"{name}: the footer {BLOOM_FILTER_FOOTER} holds no bloom filter ({error})",
+                REBUILD_FILTER,
             ) from error
 
     def may_contain(self, keys: pa.Array, first: UInts | None = None) -> Mask:

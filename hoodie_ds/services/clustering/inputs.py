@@ -13,8 +13,7 @@ from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.gathered_files import NamedFile, of_slice
-from hoodie_ds.table.live_files import newest_commit_of, newest_files
-from hoodie_ds.table.lost_files import remedy_of
+from hoodie_ds.table.live_files import newest_commit_of, newest_files, remedy_for
 from hoodie_ds.timeline.bodies.clustering_plan import ClusteringGroup
 
 
@@ -64,10 +63,9 @@ class PlanInputs:
             base = self._slices[group].base if group in self._slices else None
             named, root = self._named.get(group, ()), self._view.storage.root
             for path in sorted(of_slice(named, base) - there):
-                commit = next(file.instant for file in named if file.path == path)
                 raise CorruptFileError(
-                    f"{root}/{path} is missing, which a clustering is to rewrite; "
-                    f"{remedy_of(self._view.storage, self._view.timeline, commit, path)}"
+                    f"{root}/{path} is missing, which a clustering is to rewrite",
+                    remedy_for(self._view.storage, self._view.timeline, path),
                 )
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import ClassVar
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
+from hoodie_ds.hints import COPY
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
@@ -89,7 +90,7 @@ class Compactor(PlannedService[CompactionPlan]):
         try:
             return CompactionPlan.from_bytes(self.storage.read(path), path)
         except NotFoundError as error:
-            raise CorruptFileError(f"{path} is missing; restore it from a copy") from error
+            raise CorruptFileError(f"{path} is missing", COPY) from error
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, CompactionPlan]]:
         """Iterate over the pending compactions on a timeline."""

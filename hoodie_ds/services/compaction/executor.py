@@ -76,7 +76,8 @@ class CompactionExecutor:
         if slice_ is None:
             raise CorruptFileError(
                 f"{view.storage.root}: file group {group}, which compaction {self.time} is to "
-                "merge, has no committed file; restore its files from a copy"
+                "merge, has no committed file",
+                "restore its files from a copy",
             )
         self.planned.check(operation, slice_)
         return self._merged(slice_)

@@ -14,8 +14,7 @@ from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.gathered_files import NamedFile, of_slice
-from hoodie_ds.table.live_files import newest_files
-from hoodie_ds.table.lost_files import remedy_of
+from hoodie_ds.table.live_files import newest_files, remedy_for
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import in_partition
@@ -103,9 +102,7 @@ class PlannedSlices:
             log = LogFileName.parse(path.rpartition("/")[2])
             gone = LogFile(partition, log, path.rpartition("/")[2], 0) if log else None
             if gone is None or not was_never_committed(self.view, gone):
-                named = self._named.get(slice_.group, ())
-                commit = next((file.instant for file in named if file.path == path), None)
                 raise CorruptFileError(
-                    f"{root}/{path} is missing, which compaction {self.time} is to merge; "
-                    f"{remedy_of(self.view.storage, self.view.timeline, commit, path)}"
+                    f"{root}/{path} is missing, which compaction {self.time} is to merge",
+                    remedy_for(self.view.storage, self.view.timeline, path),
                 )

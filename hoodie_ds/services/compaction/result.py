@@ -49,8 +49,8 @@ class CompactionResult:
             return cls(WriteStatus.of(WriteStat.from_json(stat), checksums), merged)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(
-                f"{path} is not the result of a compaction ({error!r:.200}); delete it, and the "
-                "file group is compacted again"
+                f"{path} is not the result of a compaction ({error!r:.200})",
+                "delete it, and the file group is compacted again",
             ) from error
 
 

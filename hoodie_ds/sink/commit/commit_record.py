@@ -12,6 +12,7 @@ from typing import Final
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.hints import COPY
 from hoodie_ds.sink.messages import METRICS_KEY, TaskCommitMessage, WriteMetrics
 from hoodie_ds.sink.replay.replay import total_digest
 from hoodie_ds.sink.replay_guard import BATCH_KEY, ReplayGuard
@@ -107,7 +108,7 @@ def _figures(commit: CommitMetadata, path: str) -> tuple[WriteMetrics, int]:
         return WriteMetrics.from_json(commit.extra[METRICS_KEY]), int(commit.extra[ROWS_KEY])
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFileError(
-            f"{path} does not say what its batches held ({error!r:.200}); restore it from a copy"
+            f"{path} does not say what its batches held ({error!r:.200})", COPY
         ) from error
 
 

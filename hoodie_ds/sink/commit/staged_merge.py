@@ -21,6 +21,7 @@ from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.stage.key_partitions import UNLOCATED
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.live_files import naming_remedies
 from hoodie_ds.transaction.instant_checks import no_late_files
 
 _MERGE_THREADS: Final = 2
@@ -40,7 +41,10 @@ def merge_all_staged(
     if not staged:
         return []
     context = write_context(batch, time, 0, f"commit {attempt}")
-    with no_late_files(batch.pending, time, context.files):
+    with (
+        naming_remedies(context.storage, batch.plan.timeline),
+        no_late_files(batch.pending, time, context.files),
+    ):
         return _merge(batch.plan, context, staged, written)
 
 

@@ -105,7 +105,7 @@ def _parse(body: bytes, path: str) -> ReplayGuard:
         entries = {str(key): str(text) for key, text in json.loads(body).items()}
     except (ValueError, AttributeError, RecursionError) as error:
         raise CorruptFileError(
-            f"{path} does not say what a writer has committed: {body[:100]!r}; restore it from a "
-            "copy of the table"
+            f"{path} does not say what a writer has committed: {body[:100]!r}",
+            "restore it from a copy of the table",
         ) from error
     return ReplayGuard.parse(entries, path)

@@ -81,5 +81,6 @@ def _reading(part: StagedRows) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         raise CorruptFileError(
-            f"{part.path} cannot be read as it was written ({str(error)[:200]}); {_REMEDY}"
+            f"{part.path} cannot be read as it was written ({str(error)[:200]})",
+            _REMEDY,
         ) from error

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import FileStatus, Storage
 
 _LONGEST: Final = 128
@@ -53,7 +54,7 @@ def _statistics(storage: Storage, path: str, columns: Collection[str]) -> Action
             footer = pq.read_metadata(opened)
     except (pa.ArrowException, OSError) as error:
         raise CorruptFileError(
-            f"{storage.root}/{path} cannot be read as Parquet ({error}); restore it from a copy"
+            f"{storage.root}/{path} cannot be read as Parquet ({error})", COPY
         ) from error
     found: Action = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}}
     found["nullCount"] = {}

@@ -19,7 +19,7 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
-from hoodie_ds.hints import COPY, only_from_copy
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_schema, parse_entry
 from hoodie_ds.timeline.instant import Instant, State
@@ -69,13 +69,12 @@ def read_archive_file(storage: Storage, path: str) -> Iterator[ArchivedEntry]:
     A block that is cut off at the end is skipped: Hudi appends to its files on some storages, and
     archives nothing before the block is whole.
     """
-    with only_from_copy():
-        for block in read_blocks(storage.read(path), path, lenient=True):
-            if block.block_type is BlockType.AVRO_DATA:
-                schema = parse_avro(block.header[HeaderKey.SCHEMA], path)
-                reader = DatumReader(schema, path, plain=True)
-                for datum in _data(memoryview(block.content), path):
-                    yield parse_entry(reader.read(datum), path)
+    for block in read_blocks(storage.read(path), path, lenient=True):
+        if block.block_type is BlockType.AVRO_DATA:
+            schema = parse_avro(block.header[HeaderKey.SCHEMA], path)
+            reader = DatumReader(schema, path, plain=True)
+            for datum in _data(memoryview(block.content), path):
+                yield parse_entry(reader.read(datum), path)
 
 
 def archived_instants(storage: Storage, folder: str) -> tuple[Instant, ...]:
@@ -139,10 +138,11 @@ def _data(content: memoryview, path: str) -> Iterator[memoryview]:
             (size,) = _INT.unpack_from(content, at)
             at += _INT.size
             if not 0 <= size <= len(content) - at:
-                raise CorruptFileError(f"{path}: an entry runs past the end of its block; {COPY}")
+                raise CorruptFileError(f"{path}: an entry runs past the end of its block", COPY)
             yield content[at : at + size]
             at += size
     except struct.error as error:
         raise CorruptFileError(
-            f"{path}: a block of the archive is cut off ({error}); {COPY}"
+            f"{path}: a block of the archive is cut off ({error})",
+            COPY,
         ) from error

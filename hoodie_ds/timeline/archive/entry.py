@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.container import DatumWriter, read_record
+from hoodie_ds.hints import COPY
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
@@ -87,7 +88,7 @@ class ArchivedEntry:
         found = self.content.get(RESULTS.get(self.instant.action, ""))
         if found is None:
             raise CorruptFileError(
-                f"{path} is in the archive without what it did; restore its files from a copy"
+                f"{path} is in the archive without what it did", "restore its files from a copy"
             )
         return CommitMetadata.from_bytes(json.dumps(found).encode(), path)
 
@@ -169,8 +170,7 @@ def parse_entry(record: Mapping[str, Any], name: str) -> ArchivedEntry:
         instant = Instant(str(record["commitTime"]), Action(record["actionType"]), state)
     except (KeyError, ValueError) as error:
         raise CorruptFileError(
-            f"{name}: an entry of the archive names no instant ({error}); restore the file from a "
-            "copy"
+            f"{name}: an entry of the archive names no instant ({error})", COPY
         ) from error
     known = {*PLANS.values(), *RESULTS.values(), *_PROFILES.values()}
     content = {key: record[key] for key in known if record.get(key) is not None}

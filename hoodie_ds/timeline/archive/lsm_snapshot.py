@@ -119,9 +119,10 @@ def newest_snapshot(storage: Storage) -> Snapshot:
                 return found
     if lost:
         raise CorruptFileError(
-            f"{lost[0].path} is missing, which {manifest_path(found.number)} lists; {COPY}"
+            f"{lost[0].path} is missing, which {manifest_path(found.number)} lists",
+            COPY,
         )
-    raise CorruptFileError(f"{manifest_path(version)} is missing, which {VERSION} names; {COPY}")
+    raise CorruptFileError(f"{manifest_path(version)} is missing, which {VERSION} names", COPY)
 
 
 def unnamed_newest(storage: Storage) -> int:
@@ -214,5 +215,6 @@ def _version(storage: Storage) -> int:
 
 def _no_list(path: str, what: str) -> CorruptFileError:
     return CorruptFileError(
-        f"{path} does not list the files of the archived timeline ({what}); {COPY}"
+        f"{path} does not list the files of the archived timeline ({what})",
+        COPY,
     )

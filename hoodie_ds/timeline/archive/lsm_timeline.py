@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
-from hoodie_ds.hints import COPY, only_from_copy
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -85,7 +85,8 @@ def whole_rows(storage: Storage, file: ArchiveFile) -> Iterator[ArchivedRow]:
             known = Action(action)
         except ValueError as error:
             raise CorruptFileError(
-                f"{file.path}: instant {time} has the action {action!r}, which is unknown; {COPY}"
+                f"{file.path}: instant {time} has the action {action!r}, which is unknown",
+                COPY,
             ) from error
         yield ArchivedRow(time, end or time, known, body or b"", plan or b"")
 
@@ -171,5 +172,5 @@ def _rows(storage: Storage, file: ArchiveFile, columns: list[str]) -> pa.Table |
 
 
 def _read(storage: Storage, file: ArchiveFile, columns: list[str]) -> pa.Table:
-    with only_from_copy(), storage.open_input(file.path) as source:
+    with storage.open_input(file.path) as source:
         return read_base_file(source, _SCHEMA, columns, file.path)

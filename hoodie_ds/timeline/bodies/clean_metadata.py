@@ -199,7 +199,8 @@ class CleanerPlan:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorruptFileError(
-                f"{path} is not the plan of a clean: {error!r}; {COPY}"
+                f"{path} is not the plan of a clean: {error!r}",
+                COPY,
             ) from error
 
     def done(self, time: str, taken_ms: int) -> bytes:
@@ -262,7 +263,7 @@ class CleanMetadata:
                 frozenset(_deleted(record)),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise CorruptFileError(f"{path} says nothing of a clean: {error!r}; {COPY}") from error
+            raise CorruptFileError(f"{path} says nothing of a clean: {error!r}", COPY) from error
 
 
 def read_plan(storage: Storage, clean: Instant) -> CleanerPlan:
@@ -303,6 +304,7 @@ def _name(partition: str, file: str, path: str) -> str:
     inside = not folder or folder == partition or folder.endswith(f"/{partition}".rstrip("/"))
     if not name or name in (".", "..") or not inside or partition.split("/")[0] == HOODIE:
         raise CorruptFileError(
-            f"{path} is to delete {file!r}, which is no file of {partition!r}; {COPY}"
+            f"{path} is to delete {file!r}, which is no file of {partition!r}",
+            COPY,
         )
     return name

@@ -124,7 +124,8 @@ class ClusteringPlan:
             )
         except (AttributeError, KeyError, TypeError) as error:
             raise CorruptFileError(
-                f"{path} is not the plan of a clustering: {error!r}; {COPY}"
+                f"{path} is not the plan of a clustering: {error!r}",
+                COPY,
             ) from error
 
 

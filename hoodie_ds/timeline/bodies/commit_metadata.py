@@ -319,7 +319,7 @@ class CommitMetadata:
                 compacted=bool(body.get("compacted")),
             )
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-            raise CorruptFileError(f"{path} is not what a commit says ({error}); {COPY}") from error
+            raise CorruptFileError(f"{path} is not what a commit says ({error})", COPY) from error
         digests = (written or "").split()
         if len(digests) == 1 and is_avro:
             return commit  # Hudi rewrote it, from a JSON that had no digest for this
@@ -327,7 +327,8 @@ class CommitMetadata:
         if found not in digests and (written is not None or _OURS in data):
             raise CorruptFileError(
                 f"{path} was damaged: its digest is {found}, and {written or 'lost, or another'} "
-                f"when it was written; {COPY}"
+                f"when it was written",
+                COPY,
             )
         return commit
 

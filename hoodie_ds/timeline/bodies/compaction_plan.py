@@ -151,7 +151,8 @@ class CompactionPlan:
             return cls(operations, tuple(map(str, missing)))
         except (KeyError, TypeError) as error:
             raise CorruptFileError(
-                f"{path} is not the plan of a compaction: {error!r}; {COPY}"
+                f"{path} is not the plan of a compaction: {error!r}",
+                COPY,
             ) from error
 
 

@@ -102,7 +102,8 @@ class RestoreRequest:
             return cls(instants, str(record.get("savepointToRestoreTimestamp") or ""))
         except (KeyError, TypeError) as error:
             raise CorruptFileError(
-                f"{path} is not the plan of a restore: {error!r}; {COPY}"
+                f"{path} is not the plan of a restore: {error!r}",
+                COPY,
             ) from error
 
 
@@ -135,7 +136,7 @@ def restored_files(data: bytes, path: str) -> PartitionRollback:
         rollbacks = chain.from_iterable(record["hoodieRestoreMetadata"].values())
         return done_in(filter(None, rollbacks), path)
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} says nothing of a restore: {error!r}; {COPY}") from error
+        raise CorruptFileError(f"{path} says nothing of a restore: {error!r}", COPY) from error
 
 
 def _infos(instants: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

@@ -140,7 +140,8 @@ def rolled_back(data: bytes, path: str) -> tuple[str, str]:
         return str(target["commitTime"]), str(target["action"])
     except (KeyError, TypeError) as error:
         raise CorruptFileError(
-            f"{path} is no rollback plan: it names no instant; {COPY}"
+            f"{path} is no rollback plan: it names no instant",
+            COPY,
         ) from error
 
 
@@ -159,7 +160,8 @@ def planned_files(data: bytes, path: str) -> dict[str, PartitionRollback]:
                 logs.setdefault(partition, {})[_here(partition, file)] = int(size)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(
-            f"{path} is not the plan of a rollback: {error!r}; {COPY}"
+            f"{path} is not the plan of a rollback: {error!r}",
+            COPY,
         ) from error
     return {
         partition: PartitionRollback(tuple(files), logs.get(partition, {}))
@@ -188,7 +190,7 @@ def done_in(rollbacks: Iterable[Mapping[str, Any]], path: str) -> PartitionRollb
                     sizes = done.get(name) or {}
                     found.update((_here(partition, file), int(sizes[file])) for file in sizes)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CorruptFileError(f"{path} says nothing of a rollback: {error!r}; {COPY}") from error
+        raise CorruptFileError(f"{path} says nothing of a rollback: {error!r}", COPY) from error
     return PartitionRollback(tuple(deleted), mixed, commands)
 
 

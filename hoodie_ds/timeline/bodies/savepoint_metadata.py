@@ -65,4 +65,4 @@ def savepointed_files(data: bytes, path: str) -> frozenset[str]:
             for name in kept["savepointDataFile"]
         )
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptFileError(f"{path} is no savepoint: {error!r}; {COPY}") from error
+        raise CorruptFileError(f"{path} is no savepoint: {error!r}", COPY) from error
