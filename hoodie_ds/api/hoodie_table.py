@@ -47,9 +47,11 @@ from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savep
 from hoodie_ds.services.undoing import Undoing
 from hoodie_ds.services.upgrade.properties import VERSIONS
 from hoodie_ds.services.upgrade.version_change import VersionChange, change_version
+from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.locate.matched_rows import matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
@@ -217,18 +219,42 @@ class HoodieTable:
         )
         return self._write(rows, operation, options)
 
-    def delete(self, keys: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
-        """Delete rows by record key.
+    def delete(
+        self,
+        keys: Rows | None = None,
+        options: Mapping[str, str] | None = None,
+        *,
+        where: Filter | None = None,
+    ) -> WriteResult:
+        """Delete rows by record key, or those that match a filter.
 
         Parameters
         ----------
-        keys : pyarrow.Table, pandas or Polars frame, or other Arrow data
+        keys : pyarrow.Table, pandas or Polars frame, or other Arrow data, optional
             The columns of record key and partition. If the ordering column is there too, a row
             with a greater ordering value survives.
         options : mapping of str to str, optional
             Further options of this write.
+        where : Filter, optional
+            Which rows to delete, as for `read`; a row of which it is neither true nor false, as
+            that of a null, stays. Files that it rules out are not opened. A numbered write is
+            recognised by its filter.
+
+        Raises
+        ------
+        OptionError
+            Neither keys nor a filter are given, or both, or a filter without conditions; or the
+            table has no record keys.
+        WriteConflictError
+            Another writer changed a partition that may have such rows.
+        HoodieError
+            The write was refused or failed; the table is as before.
         """
-        return self._write(keys, Operation.DELETE, options)
+        if (keys is None) is (where is None):
+            raise OptionError("where", where, "give the keys of rows, or a filter")
+        if where is None:
+            return self._write(keys, Operation.DELETE, options)
+        return self._change(Operation.DELETE, where, options)
 
     def delete_partitions(
         self,
@@ -954,9 +980,29 @@ class HoodieTable:
 
     def _write_once(self, coordinator: Coordinator, rows: Rows) -> WriteResult:
         reader = arrow_rows(rows)
-        batch = coordinator.begin(reader.schema)
+        return self._written(coordinator, coordinator.begin(reader.schema), reader)
+
+    def _change(
+        self, operation: Operation, where: Filter, options: Mapping[str, str] | None
+    ) -> WriteResult:
+        """Write what becomes of the rows that match a filter."""
+        parsed = self._parsed(options)
+        parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
+        storage = self._storage or storage_to_write(parsed)
+        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
+        return retry_after_conflicts(parsed, partial(self._change_once, coordinator, where))
+
+    def _change_once(self, coordinator: Coordinator, where: Filter) -> WriteResult:
+        batch = coordinator.begin_change(where)
+        if batch is None:
+            return WriteResult()
+        return self._written(coordinator, batch, matched_rows(batch.plan))
+
+    def _written(
+        self, coordinator: Coordinator, batch: Batch, rows: Iterable[pa.RecordBatch]
+    ) -> WriteResult:
         message = write_task(
-            batch, TaskId(), batch.given_id, reader, sole_writer=True, clock=self._clock
+            batch, TaskId(), batch.given_id, rows, sole_writer=True, clock=self._clock
         )
         try:
             return coordinator.commit([message])

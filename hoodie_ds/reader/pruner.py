@@ -34,7 +34,7 @@ from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import PREFIX_LENGTH
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -109,12 +109,11 @@ class Pruner:
 
     def keeps(self, file: FileStatus) -> bool:
         """Whether rows of a data file's group may match."""
-        folder = file.folder
-        kept = self.keeps_partition(folder)
-        if not kept or self.buckets is None or self.keys is None:
-            return kept
-        name = file.path.rpartition("/")[2].removeprefix(".")
-        return name[:PREFIX_LENGTH] in self._buckets(folder)
+        return self._keeps(file.folder, file.path.rpartition("/")[2].removeprefix("."))
+
+    def keeps_group(self, group: FileGroupId) -> bool:
+        """Whether rows of a file group may match, whatever its files hold."""
+        return self._keeps(group.partition_path, group.file_id)
 
     def keeps_partition(self, path: str) -> bool:
         """Whether rows of a partition may match."""
@@ -129,6 +128,12 @@ class Pruner:
             return True
         partition = self.partitions.of(found.group.partition_path)
         return may_match(self.predicate, {**known[found.base.path], **partition}.get)
+
+    def _keeps(self, partition_path: str, name: str) -> bool:
+        kept = self.keeps_partition(partition_path)
+        if not kept or self.buckets is None or self.keys is None:
+            return kept
+        return name[:PREFIX_LENGTH] in self._buckets(partition_path)
 
     def _buckets(self, partition_path: str) -> frozenset[str]:
         assert self.buckets is not None

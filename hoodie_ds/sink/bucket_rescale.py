@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.bucket_rules import BucketRules
@@ -34,7 +33,7 @@ from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
-from hoodie_ds.sink.records import are_deletes
+from hoodie_ds.sink.records import are_deletes, check_stored_keys
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.storage.protocol import Storage
@@ -270,11 +269,7 @@ def _pieces(plan: WritePlan, progress: Progress | None) -> Iterator[pa.Table]:
                 "marked as deletes, which readers return and a write would drop; "
                 "delete their keys, or upsert them without the mark, then rescale"
             )
-        if stored and piece.num_rows:
-            made = plan.key_generator
-            _check_same(plan, RECORD_KEY, piece, made.record_keys(piece))
-            paths = made.partition_paths(piece)
-            _check_same(plan, PARTITION_PATH, piece, paths.cast(pa.string()))
+        check_stored_keys(plan, piece)
         yield piece.select(names)
 
 
@@ -291,15 +286,3 @@ def _followed(
         done += slice_.size
         if progress is not None:
             progress(done, total)
-
-
-def _check_same(plan: WritePlan, column: str, rows: pa.Table, made: pa.ChunkedArray) -> None:
-    """Refuse a table whose options for keys are unknown: rows would move."""
-    same = pc.equal(rows.column(column).cast(pa.string()), made)
-    if not pc.all(same, skip_nulls=False).as_py():
-        at = pc.index(pc.fill_null(same, False), False).as_py()
-        raise UnsupportedTableError(
-            f"table {plan.table.properties.name!r} has {column} = "
-            f"{rows.column(column)[at].as_py()!r} where its key generator makes "
-            f"{made[at].as_py()!r}; give the options for keys that its writers use"
-        )

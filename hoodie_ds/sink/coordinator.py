@@ -22,6 +22,8 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
+from hoodie_ds.filters.given import Filter, predicate_of
+from hoodie_ds.filters.predicate import ALL
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.keys.keygen import KeyGenerator
@@ -37,12 +39,14 @@ from hoodie_ds.sink.batch_services import (
 )
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
+from hoodie_ds.sink.locate.matched_rows import readable_schema
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
 from hoodie_ds.sink.pinned_timeline import forget_pinned
 from hoodie_ds.sink.replay.past_writers import mark
 from hoodie_ds.sink.replay.replay import check_replay, with_known_batches
 from hoodie_ds.sink.replay.superseded_batches import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.row_change import RowChange
 from hoodie_ds.sink.write_checks import (
     check_ordering,
     columns_to_keep,
@@ -62,6 +66,7 @@ from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
     find_table,
+    open_table,
 )
 from hoodie_ds.table.table_schema import declared_avro, table_schema
 from hoodie_ds.timeline.instant_time import next_time
@@ -130,6 +135,22 @@ class Coordinator:
         services = self.options.services.of_batch(is_stream=is_stream)
         share = share_for(plan, found) if is_stream else None
         return Batch(plan, guard, time, attempt, owner, creation_ms, services, share)
+
+    def begin_change(self, where: Filter) -> Batch | None:
+        """Decide everything about a batch of the table's own rows, those that match a filter.
+
+        Its one task takes its `matched_rows`. None if nothing was committed to the table. For the
+        rest see `begin`.
+        """
+        table = open_table(self.storage)
+        columns = table_schema(table, table.load_timeline(), to_write=True)
+        if columns is None:
+            return None
+        batch = self.begin(columns)
+        predicate = predicate_of(where, readable_schema(batch.plan), "where")
+        if predicate == ALL and batch.plan.operation is Operation.DELETE:
+            raise OptionError("where", where, "name a condition; an overwrite empties a table")
+        return replace(batch, plan=replace(batch.plan, change=RowChange(predicate)))
 
     def preview(
         self,

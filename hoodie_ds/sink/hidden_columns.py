@@ -1,5 +1,7 @@
 """The hidden columns that `shuffle_by_file_group` adds: a row's task and maybe its location.
 
+Rows that a write has found in the table have their location too.
+
 The columns travel through Spark's shuffle, and are used only as far as they can be checked: a row
 is in the task that its column names, and its location is from the timeline that the batch is
 written by.

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask
-from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
+from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.errors import RecordKeyError, UnsupportedTableError
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.deletes import deletes_among
@@ -82,6 +83,26 @@ class KeyedRows:
         if self._plan.index is not None:
             _ = self.keys
         _ = self.paths
+
+
+def check_stored_keys(plan: WritePlan, rows: pa.Table) -> None:
+    """Refuse stored rows that a write would move: their keys or paths are made differently.
+
+    Then the options for keys are unknown. Tables without meta columns store neither.
+    """
+    if not plan.table.properties.populate_meta_fields or not rows.num_rows:
+        return
+    made = KeyedRows(plan, rows)
+    for name, column in ((RECORD_KEY, made.keys), (PARTITION_PATH, made.paths)):
+        stored = rows.column(name).cast(pa.string())
+        same = pc.equal(stored, column.cast(pa.string()))
+        if not pc.all(same, skip_nulls=False).as_py():
+            at = pc.index(pc.fill_null(same, False), False).as_py()
+            raise UnsupportedTableError(
+                f"table {plan.table.properties.name!r} has {name} = {stored[at].as_py()!r} where "
+                f"its key generator makes {column[at].as_py()!r}; give the options for keys that "
+                "its writers use"
+            )
 
 
 def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:

@@ -141,8 +141,9 @@ def _write_rows(
 def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
     if plan.index is None:
         return AppendWriter
-    # Rows that are neither looked up nor combined are plain inserts.
-    combines = plan.looks_up or plan.options.combine_before_insert
+    # Rows that are neither looked up nor combined are plain inserts, and those of a change by a
+    # filter stay where they were found.
+    combines = (plan.looks_up or plan.options.combine_before_insert) and plan.change is None
     return GlobalWriter if plan.index.is_global and combines else KeyedWriter
 
 

@@ -33,6 +33,7 @@ from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.concat_merger import ConcatMerger
 from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
+from hoodie_ds.sink.row_change import RowChange
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView, WholeView
 from hoodie_ds.table.table import Table
@@ -102,6 +103,7 @@ class WritePlan:
     kept: tuple[str, ...] = ()  # columns that the rows lack, whose stored values stay
     rows_are_merged: bool = False  # one row a key, merged with the stored one
     rescales: bool = False  # whether the table has `index` only once the write is complete
+    change: RowChange | None = None  # what makes the rows from those of the table
 
     def __post_init__(self) -> None:
         """Refuse a merge hook that is not available, before anything is written."""

@@ -66,6 +66,10 @@ SCENARIOS = {
     **_of_both("upsert, three tasks", Scenario(BEGUN, (Step(BOTH, tasks=3),))),
     **_of_both("first insert into a new partition", Scenario(BEGUN, (Step(ELSEWHERE),))),
     **_of_both("delete", Scenario(BEGUN, (Step(TWO, "delete"), Step(TWO)))),
+    **_of_both(
+        "delete by a filter",
+        Scenario((Step(ONE), Step(BOTH)), (Step(TWO, "delete", least_fare=2.0), Step(TWO)), BLOOM),
+    ),
     **_of_both("schema add", Scenario(BEGUN, (Step(TIPS),))),
     **_of_both(
         "empty batch",

@@ -15,6 +15,7 @@ from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import TableNotFoundError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.locate.matched_rows import matched_rows
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
@@ -46,6 +47,7 @@ class Step:
     tasks: int = 1
     options: Mapping[str, str] = field(default_factory=dict)
     batched: int = 1000
+    least_fare: float | None = None  # of rows that are changed, in place of `rows`
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Model:
 
     def after(self, step: Step) -> Model:
         batch = step.rows.to_pylist()
+        if step.least_fare is not None:
+            return Model(tuple(row for row in self.rows if row["fare"] < step.least_fare))
         if step.operation == "insert_overwrite":
             cities = {row["city"] for row in batch}
             kept = [row for row in self.rows if row["city"] not in cities]
@@ -126,14 +130,23 @@ def run(
     coordinator = writer(
         cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses(), limits
     )
-    batch = coordinator.begin(step.rows.schema, query)
-    size = -(-step.rows.num_rows // step.tasks)
+    if step.least_fare is not None:
+        found = coordinator.begin_change(("fare", ">=", step.least_fare))
+        assert found is not None
+        batch, batches = found, [matched_rows(found.plan)]
+    else:
+        batch = coordinator.begin(step.rows.schema, query)
+        size = -(-step.rows.num_rows // step.tasks)
+        batches = [
+            iter(step.rows.slice(task * size, size).to_batches(step.batched))
+            for task in range(step.tasks)
+        ]
     messages = [
         write_task(
             batch,
             TaskId(task, 0, task),  # Spark's numbers, which begin anew with each driver
             BatchId(query, number),
-            step.rows.slice(task * size, size).to_batches(step.batched),
+            batches[task],
             sole_writer=step.tasks == 1,
             clock=coordinator.clock,
         )

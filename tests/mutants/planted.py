@@ -128,6 +128,33 @@ LOGGED_ROWS = [
         "P3: committed rows that no query finds",
     ),
 ]
+_BY_FILTER = "tests/integration/test_changes_by_filter.py"
+CHANGES_BY_FILTER = [
+    Mutant(
+        "what a change by a filter has read does not count",
+        always("may_hold_matches", returns(False)),
+        f"{_BY_FILTER}::test_what_it_would_have_found_is_a_conflict[bloom-MERGE_ON_READ]",
+        "P5: rows that the filter matches outlive the delete that came after them",
+    ),
+    Mutant(
+        "a change by a filter conflicts with a clustering of other rows",
+        Text("if not commit.is_rewrite:\n            common", "if True:\n            common"),
+        f"{_BY_FILTER}::test_a_clustering_of_what_it_has_only_read_is_no_conflict",
+        "a batch fails without need",
+    ),
+    Mutant(
+        "a numbered change is taken for any other",
+        Text("pickle.dumps(to_arrow(self.where))", 'b""'),
+        f"{_BY_FILTER}::test_a_numbered_delete_is_recognised_by_its_filter",
+        "P2: another delete under the same number is dropped silently",
+    ),
+    Mutant(
+        "rows that a filter has found are looked up again by their keys",
+        instead("_Places.of", lambda _, _self, _group, rows: rows),
+        f"{_BY_FILTER}::test_copies_of_a_key_in_other_files_stay",
+        "copies of a key that do not match are deleted",
+    ),
+]
 _HFILES = "tests/unit/formats/hfile/test_reader.py"
 _WRITTEN_HFILES = "tests/unit/formats/hfile/test_writer.py"
 HFILES = [
@@ -3879,6 +3906,7 @@ MUTANTS = [
     *DELTA,
     *CATALOGS,
     *CHANGES,
+    *CHANGES_BY_FILTER,
     *INSPECTION,
     *CLUSTERINGS,
     *RECORD_INDEXES,

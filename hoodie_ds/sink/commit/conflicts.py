@@ -36,6 +36,7 @@ from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, evolve
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
+from hoodie_ds.sink.locate.matched_rows import may_hold_matches
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
@@ -80,10 +81,11 @@ def check_groups(
     """Refuse if a commit that this batch did not see touched the same file groups.
 
     `replaced` has the file ids that the batch replaces, by partition path; file groups added to the
-    same partitions since then conflict, too. So do a later commit that could not know of this
-    instant, a compaction or clustering planned for such file groups, which would not include the
-    rows, and a cancelled compaction, after which log files of the batch may be named. A commit of
-    another engine, which takes another lock, is an `OptionError`.
+    same partitions since then conflict, too, and so do those in which a batch that changes rows by
+    a filter would have looked for them. So do a later commit that could not know of this instant, a
+    compaction or clustering planned for such file groups, which would not include the rows, and a
+    cancelled compaction, after which log files of the batch may be named. A commit of another
+    engine, which takes another lock, is an `OptionError`.
     """
     storage = plan.table.storage
     touched = {status.group for status in statuses}
@@ -93,6 +95,7 @@ def check_groups(
     if rescale is not None:
         # The rows are hashed into old buckets; their file groups may be new ones.
         raise _conflict(plan, rescale, "gave the table another number of buckets")
+    is_read = may_hold_matches(plan)
     for instant, commit in _unseen(plan, timeline):
         if has_own_lock(plan.options.concurrency) and not commit.is_ours:
             raise unshared_lock(instant, plan.options.concurrency)
@@ -103,6 +106,8 @@ def check_groups(
         common = sorted(touched & others) or [g for g in others if g.partition_path in replaced]
         if plan.rescales:
             common = common or sorted(others)  # those of a new partition are in other buckets, too
+        if not commit.is_rewrite:
+            common = common or sorted(filter(is_read, others))
         if common:
             raise _conflict(plan, instant, f"changed file group {common[0]}")
         pending = commit.extra.get(PENDING_KEY)

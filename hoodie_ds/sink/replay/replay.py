@@ -48,9 +48,10 @@ def digest_of(
     """Return the digest of rows as they came, and so of the same rows as long as they come again.
 
     `converted` are the rows in the table's types, which other batches may widen. Rows of a batch
-    without identity are only counted, as it cannot come again.
+    without identity are only counted, as it cannot come again, and so are rows that the batch has
+    from the table, where they are no more when it comes again; see `total_digest`.
     """
-    if batch_id is None:
+    if batch_id is None or plan.change is not None:
         return InputDigest(rows.num_rows)
     taken = plan.taken_schema.names
     rows = rows.select([name for name in rows.column_names if name in taken])
@@ -131,6 +132,8 @@ def digest_only(
 ) -> TaskCommitMessage:
     """Read one task's rows of a committed batch for their digests, and write nothing."""
     plan, digest, formerly = batch.plan, InputDigest(), InputDigest()
+    if plan.change is not None:
+        return TaskCommitMessage(batch, batch_id, already_committed=True)
     for part in batches:
         rows = without_copies(pa.Table.from_batches([part]))
         if plan.operation is Operation.DELETE_PARTITION:
@@ -148,9 +151,13 @@ def digest_only(
 def total_digest(messages: Sequence[TaskCommitMessage], formerly: bool = False) -> InputDigest:
     """Return the digest of a whole batch from the messages of all of its tasks.
 
-    `formerly` asks for the one that earlier releases stored, if tasks have it.
+    `formerly` asks for the one that earlier releases stored, if tasks have it. A batch that changes
+    rows by a filter is recognised by what it does, not by its rows.
     """
     batch = messages[0].batch
+    if batch.plan.change is not None:
+        statement = pa.table({batch.plan.operation.value: [batch.plan.change.statement]})
+        return replace(InputDigest.of(statement), num_rows=0)
     digests = ((formerly and message.formerly) or message.digest for message in messages)
     total = reduce(add, digests, InputDigest())
     if batch.plan.operation is Operation.DELETE_PARTITION and batch.options.partitions_to_delete:

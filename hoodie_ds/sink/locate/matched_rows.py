@@ -1,0 +1,101 @@
+"""Finds the rows that a write changes by a filter, as of the write's own view of the table.
+
+Such a write has read what it does not change. So each change of a file group that may hold rows
+which match is a conflict, also of one that held none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY, with_meta_columns
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.filters.predicate import columns_used
+from hoodie_ds.filters.rows import matching
+from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.snapshot import SnapshotQuery
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
+from hoodie_ds.sink.records import check_stored_keys
+from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.file_slice import FileGroupId
+
+
+def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that match the filter of `WritePlan.change`, as the write takes them.
+
+    A delete takes only the columns of keys. Rows of an index that looks keys up bring the locations
+    in which they were found. Files that the filter rules out are not opened.
+    """
+    assert plan.change is not None
+    pinned, where = _pinned(plan), plan.change.where
+    taken, fetched = _taken(plan), _fetched(plan, pinned.schema)
+    scan, places = SnapshotQuery(pinned).plan(where), _Places(plan)
+    for task in scan.tasks:
+        for rows in scan.executor.read(task, fetched):
+            found = matching(rows, where)
+            if found.num_rows:
+                check_stored_keys(plan, found)
+                yield from places.of(task.slice.group, found.select(taken)).to_batches()
+
+
+def may_hold_matches(plan: WritePlan) -> Callable[[FileGroupId], bool]:
+    """Return whether a file group, of whatever content, may hold rows that a write changes."""
+    if plan.change is None:
+        return lambda _: False
+    pruner = _pinned(plan).pruner(plan.change.where)
+    return (lambda _: True) if pruner is None else pruner.keeps_group
+
+
+def readable_schema(plan: WritePlan) -> pa.Schema:
+    """Return the columns that a filter may name: the meta columns too, where files have them."""
+    has_meta_columns = plan.table.properties.populate_meta_fields
+    return with_meta_columns(plan.schema) if has_meta_columns else plan.schema
+
+
+def _pinned(plan: WritePlan) -> PinnedTable:
+    options = plan.options
+    given = readable_schema(plan), options.merge_hook, options.verify_checksums
+    return PinnedTable(plan.table, plan.timeline, *given)
+
+
+def _taken(plan: WritePlan) -> list[str]:
+    """The columns that the write takes; without ordering fields a delete always wins."""
+    if plan.operation is not Operation.DELETE:
+        return list(plan.schema.names)
+    properties = plan.table.properties
+    paths = (*properties.record_key_fields, *properties.partition_fields)
+    needed = {path if path in plan.schema.names else path.partition(".")[0] for path in paths}
+    return [name for name in plan.schema.names if name in needed]
+
+
+def _fetched(plan: WritePlan, schema: pa.Schema) -> list[str]:
+    assert plan.change is not None
+    used = columns_used(plan.change.where)
+    if used is None:  # an expression may name columns by their positions
+        return list(schema.names)
+    needed = {RECORD_KEY, PARTITION_PATH, *_taken(plan), *used}
+    return [name for name in schema.names if name in needed]
+
+
+class _Places:
+    """The locations of file groups for `LOCATION_COLUMN`, in the view of a write."""
+
+    def __init__(self, plan: WritePlan) -> None:
+        self._plan = plan
+        self._view = plan.view
+        self._groups: dict[str, list[FileGroupId]] = {}
+
+    def of(self, group: FileGroupId, rows: pa.Table) -> pa.Table:
+        """Return rows of a file group with their location, if keys do not say it."""
+        if not isinstance(self._plan.index, LookupIndex):
+            return rows
+        path = group.partition_path
+        if path not in self._groups:
+            self._groups[path] = [found.group for found in self._view.latest_slices(path)]
+        position = np.full(rows.num_rows, self._groups[path].index(group), dtype=np.int64)
+        digest = self._plan.timeline.digest
+        return rows.append_column(LOCATION_COLUMN, encode_locations(digest, position))

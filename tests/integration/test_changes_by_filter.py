@@ -1,0 +1,247 @@
+"""Rows that are changed by what they are: in each table, and with other writers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import pyarrow.compute as pc
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import (
+    HoodieError,
+    OptionError,
+    ReplayMismatchError,
+    SchemaError,
+    TableNotFoundError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
+from hoodie_ds.filters.given import Filter
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.locate.matched_rows import matched_rows
+from hoodie_ds.sink.messages import TaskId, WriteResult
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
+from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, found, trips
+
+ROWS = trips(("a", "x", 1, 1.0), ("b", "x", 1, 2.0), ("c", "y", 1, 3.0), ("d", "y", 1, None))
+INDEX = "hoodie.index.type"
+INDEXES: dict[str, dict[str, str]] = {
+    "bucket": {},
+    "bloom": {BUCKETS: "", INDEX: "BLOOM"},
+    "simple": {BUCKETS: "", INDEX: "SIMPLE"},
+    "global": {BUCKETS: "", INDEX: "GLOBAL_SIMPLE"},
+    "virtual keys": {BUCKETS: "", INDEX: "SIMPLE", "hoodie.populate.meta.fields": "false"},
+}
+WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+NUMBER = "hoodie.datasource.write.batch.identifier"
+SHARED = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+OPERATION = "hoodie.datasource.write.operation"
+
+
+def made(options: Mapping[str, str]) -> tuple[HoodieTable, MemoryStorage]:
+    storage = MemoryStorage()
+    given = {key: value for key, value in {**TRIPS, **options}.items() if value}
+    return HoodieTable("/t", given, storage=storage), storage
+
+
+@pytest.mark.parametrize(("kind", "index"), [*product(TYPES, INDEXES)])
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_delete_takes_the_rows_that_match_in_every_table(
+    version: str, kind: str, index: str
+) -> None:
+    table, _ = made({VERSION: version, TYPE: kind, **INDEXES[index]})
+    table.upsert(ROWS)
+    table.upsert(trips(("a", "x", 2, 5.0), ("b", "x", 0, 9.0)))
+    result = table.delete(where="fare > 2.5")
+    assert (result.inserted, result.updated, result.deleted) == (0, 0, 2)
+    assert found(table) == [("b", "x", 1, 2.0), ("d", "y", 1, None)]
+    assert table.delete(where="fare > 2.5") == WriteResult()
+    # It has no ordering value, so that rows of any may come again.
+    table.upsert(trips(("c", "y", 3, 1.5)))
+    assert ("c", "y", 3, 1.5) in found(table)
+
+
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("fare != 2.0", ["b", "d"]),
+        (("fare", "not in", [1.0]), ["a", "d"]),
+        ("fare is null", ["a", "b", "c"]),
+        (["fare >= 2", ("city", "=", "x")], ["a", "c", "d"]),
+        (~(pc.field("fare") > 1.5), ["b", "c", "d"]),
+        (pc.field("fare").is_null() | (pc.field("city") == "x"), ["c"]),
+        (("_hoodie_record_key", "in", ["a", "d"]), ["b", "c"]),
+        ("_hoodie_partition_path = y", ["a", "b"]),
+    ],
+)
+def test_a_row_goes_only_if_the_filter_is_true_of_it(where: Filter, left: list[str]) -> None:
+    table, _ = made({})
+    table.upsert(ROWS)
+    table.delete(where=where)
+    assert [row[0] for row in found(table)] == left
+
+
+def test_copies_of_a_key_in_other_files_stay() -> None:
+    table, _ = made({**INDEXES["bloom"], "hoodie.parquet.small.file.limit": "0"})
+    table.insert(trips(("a", "x", 1, 1.0)))
+    table.insert(trips(("a", "x", 1, 2.0)))
+    table.delete(where="fare = 2")
+    assert found(table) == [("a", "x", 1, 1.0)]
+
+
+def test_files_that_the_filter_rules_out_are_not_opened() -> None:
+    table, storage = made({BUCKETS: "4"})
+    table.upsert(trips(*((f"k{n}", f"c{n % 3}", 1, float(n)) for n in range(60))))
+    opened: list[str] = []
+    read = storage.open_input
+
+    def noted(path: str) -> object:
+        opened.append(path)
+        return read(path)
+
+    storage.open_input = noted  # type: ignore[method-assign,assignment]
+    table.delete(where=["city = c1", "id = k1"])
+    data = {path for path in opened if path.endswith(".parquet")}
+    assert len(data) == 1
+    assert next(iter(data)).startswith("c1/")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({}, OptionError, "the keys of rows, or a filter"),
+        ({"keys": ROWS, "where": "fare = 1"}, OptionError, "the keys of rows, or a filter"),
+        ({"where": []}, OptionError, "name a condition"),
+        ({"where": "price = 1"}, OptionError, "'where'.*price is no column"),
+        ({"where": pc.field("fare") == "x"}, SchemaError, "does not fit"),
+    ],
+)
+def test_what_is_no_filter_changes_nothing(
+    arguments: dict[str, object], error: type[HoodieError], match: str
+) -> None:
+    table, storage = made({})
+    table.upsert(ROWS)
+    before = storage.files
+    with pytest.raises(error, match=match):
+        table.delete(**arguments)  # type: ignore[arg-type]
+    assert storage.files == before
+
+
+def test_there_must_be_a_table_with_keys() -> None:
+    table, storage = made({})
+    with pytest.raises(TableNotFoundError):
+        table.delete(where="fare = 1")
+    assert not storage.files
+    append, _ = made({KEY: "", BUCKETS: ""})
+    append.insert(ROWS)
+    with pytest.raises(OptionError, match="no record keys"):
+        append.delete(where="fare = 1")
+
+
+def test_a_table_whose_keys_are_made_in_another_way_is_refused() -> None:
+    table, storage = made({})
+    table.upsert(ROWS)
+    path = ".hoodie/hoodie.properties"
+    body = storage.files[path]
+    storage.replace(path, body.replace(b"recordkey.fields=id", b"recordkey.fields=ts"))
+    other = HoodieTable("/t", storage=storage)
+    with pytest.raises(UnsupportedTableError, match=r"_hoodie_record_key = 'a' where .* makes '1'"):
+        other.delete(where="fare = 1")
+    assert len(table.timeline.commits) == 1
+
+
+def test_a_numbered_delete_is_recognised_by_its_filter() -> None:
+    table, storage = made({})
+    table.upsert(ROWS)
+    number = {WRITER: "w", NUMBER: "1"}
+    assert table.delete(where="fare >= 2", options=number).deleted == 2
+    table.upsert(trips(("e", "x", 1, 9.0)))
+    before = storage.files
+    assert table.delete(where="fare >= 2", options=number).already_committed
+    assert storage.files == before
+    for where in ("fare >= 3", "fare > 2", ("fare", "in", [2.0])):
+        with pytest.raises(ReplayMismatchError):
+            table.delete(where=where, options=number)
+    assert storage.files == before
+
+
+class Change:
+    """A delete by a filter, up to its commit."""
+
+    def __init__(self, storage: MemoryStorage, options: Mapping[str, str], where: Filter) -> None:
+        parsed = WriteOptions.parse({**options, OPERATION: "delete", "path": "/t"})
+        self.writer = Coordinator(parsed, storage, SimClock(2_000_000_000_000), SimIds("other"))
+        batch = self.writer.begin_change(where)
+        assert batch is not None
+        rows = matched_rows(batch.plan)
+        self.message = write_task(batch, TaskId(), None, rows, sole_writer=True)
+
+    def commit(self) -> WriteResult:
+        return self.writer.commit([self.message])
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("index", ["bucket", "bloom"])
+def test_what_it_would_have_found_is_a_conflict(kind: str, index: str) -> None:
+    """A commit may put such rows into file groups in which there were none, or new ones."""
+    options = {**TRIPS, **SHARED, TYPE: kind, **INDEXES[index]}
+    options |= {"hoodie.parquet.small.file.limit": "0"}
+    for other in (("b", "x", 2, 7.0), ("z", "x", 2, 7.0), ("z", "new", 2, 7.0)):
+        table, storage = made(options)
+        table.upsert(ROWS)
+        change = Change(storage, {k: v for k, v in options.items() if v}, "fare >= 3")
+        table.upsert(trips(other))
+        with pytest.raises(WriteConflictError, match="changed file group"):
+            change.commit()
+        assert len(found(table)) == (4 if other[0] == "b" else 5)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_cannot_match_is_no_conflict(kind: str) -> None:
+    options = {**TRIPS, **SHARED, TYPE: kind}
+    table, storage = made(options)
+    table.upsert(ROWS)
+    change = Change(storage, options, ["fare >= 3", "city = y"])
+    table.upsert(trips(("b", "x", 2, 7.0), ("z", "new", 2, 7.0)))
+    change.commit()
+    assert found(table) == [
+        ("a", "x", 1, 1.0),
+        ("b", "x", 2, 7.0),
+        ("d", "y", 1, None),
+        ("z", "new", 2, 7.0),
+    ]
+
+
+def test_a_clustering_of_what_it_has_only_read_is_no_conflict() -> None:
+    """It writes the same rows, as a compaction does."""
+    options = {**TRIPS, **SHARED, **INDEXES["bloom"], "hoodie.parquet.small.file.limit": "0"}
+    table, storage = made(options)
+    table.upsert(ROWS)
+    table.insert(trips(("e", "x", 2, 1.5)))
+    change = Change(storage, {k: v for k, v in options.items() if v}, "fare >= 3")
+    assert table.cluster({"hoodie.clustering.plan.strategy.partition.regex.pattern": "x"})
+    change.commit()
+    table.delete(where="id = e")
+    assert [row[0] for row in found(table)] == ["a", "b", "d"]
+
+
+def test_one_that_meets_a_conflict_reads_the_table_again() -> None:
+    options = {**TRIPS, **SHARED, "hoodie.write.num.retries.on.conflict.failures": "2"}
+    table, storage = made(options)
+    table.upsert(ROWS)
+    put, late = storage.put_if_absent, [trips(("z", "x", 2, 7.0))]
+
+    def meddled(path: str, data: bytes) -> None:
+        put(path, data)
+        if path.endswith(".inflight") and late:
+            HoodieTable("/t", options, storage=storage).upsert(late.pop())
+
+    table.upsert(trips(("y", "x", 2, 6.0)))
+    storage.put_if_absent = meddled  # type: ignore[method-assign]
+    result = table.delete(where="fare >= 3")
+    assert result.deleted == 3
+    assert [row[0] for row in found(table)] == ["a", "b", "d"]

@@ -1,0 +1,203 @@
+"""Random changes by filters against rows of plain Python, where null is neither true nor false."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.filters.given import Filter
+from hoodie_ds.testing import MemoryStorage
+from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE, TYPES, VERSION
+
+SCHEMA = pa.schema(
+    {
+        "id": pa.int32(),
+        "part": pa.string(),
+        "ts": pa.int64(),
+        "n": pa.int64(),
+        "x": pa.float64(),
+        "s": pa.string(),
+    }
+)
+VALUES: Mapping[str, list[Any]] = {
+    "part": ["p", "q"],
+    "n": [-1, 0, 1, 2],
+    "x": [-1.5, 0.0, 2.5],
+    "s": ["", "a", "it's", "b c"],
+}
+INDEXES: Mapping[str, Mapping[str, str]] = {
+    "bucket": {BUCKETS: "2"},
+    "bloom": {"hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"},
+    "simple": {"hoodie.index.type": "SIMPLE"},
+    "global": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "virtual keys": {"hoodie.index.type": "SIMPLE", "hoodie.populate.meta.fields": "false"},
+}
+SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+Row = dict[str, Any]
+Truth = Callable[[Row], bool | None]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A filter in one of its languages, and whether it is true of a row; None for unknown."""
+
+    filter: Filter
+    truth: Truth
+
+
+def _all(truths: list[bool | None]) -> bool | None:
+    return False if False in truths else None if None in truths else True
+
+
+def _negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> Condition:
+    """One condition, as a string or a tuple."""
+    name = draw(st.sampled_from(sorted(VALUES)))
+    form = draw(st.sampled_from(["string", "tuple", "in", "not in", "null", "not null"]))
+    if form in ("null", "not null"):
+        is_null = form == "null"
+        text = f"{name} is {'' if is_null else 'not '}null"
+        return Condition(text, lambda row: (row[name] is None) is is_null)
+    if form in ("in", "not in"):
+        values = draw(st.lists(st.sampled_from(VALUES[name]), min_size=1, max_size=3))
+        among = form == "in"
+        return Condition(
+            (name, form, values),
+            lambda row: None if row[name] is None else (row[name] in values) is among,
+        )
+    sign, value = draw(st.sampled_from(sorted(SIGNS))), draw(st.sampled_from(VALUES[name]))
+    quoted = str(value).replace("'", "''")
+    given = f"{name} {sign} '{quoted}'" if form == "string" else (name, sign, value)
+    return Condition(
+        given, lambda row: None if row[name] is None else SIGNS[sign](row[name], value)
+    )
+
+
+def _lists() -> st.SearchStrategy[Condition]:
+    """Several conditions, all of which hold."""
+    return st.lists(leaves(), min_size=1, max_size=3).map(
+        lambda parts: Condition(
+            [part.filter for part in parts],
+            lambda row: _all([part.truth(row) for part in parts]),
+        )
+    )
+
+
+@st.composite
+def _compared(draw: st.DrawFn) -> Condition:
+    name, sign = draw(st.sampled_from(sorted(VALUES))), draw(st.sampled_from(sorted(SIGNS)))
+    value = draw(st.sampled_from(VALUES[name]))
+    return Condition(
+        SIGNS[sign](pc.field(name), value),
+        lambda row: None if row[name] is None else SIGNS[sign](row[name], value),
+    )
+
+
+def _joined(parts: list[Condition], is_and: bool) -> Condition:
+    whole = reduce(operator.and_ if is_and else operator.or_, [part.filter for part in parts])
+
+    def truth(row: Row) -> bool | None:
+        truths = [part.truth(row) for part in parts]
+        return _all(truths) if is_and else _negated(_all([_negated(t) for t in truths]))
+
+    return Condition(whole, truth)
+
+
+def _expressions() -> st.SearchStrategy[Condition]:
+    """A tree of Arrow's expressions."""
+    return st.recursive(
+        _compared(),
+        lambda parts: st.one_of(
+            st.builds(_joined, st.lists(parts, min_size=2, max_size=3), st.booleans()),
+            parts.map(
+                lambda part: Condition(
+                    ~part.filter,
+                    lambda row: _negated(part.truth(row)),
+                )
+            ),
+        ),
+        max_leaves=4,
+    )
+
+
+CONDITIONS = st.one_of(leaves(), _lists(), _expressions())
+
+
+def rows_of(number: int) -> st.SearchStrategy[list[Row]]:
+    """A batch of rows with some keys, each once; later batches have later rows."""
+    some = {name: st.one_of(st.none(), st.sampled_from(VALUES[name])) for name in ("n", "x", "s")}
+    rows = st.dictionaries(st.integers(0, 7), st.fixed_dictionaries(some), max_size=8)
+    return rows.map(
+        lambda found: [
+            {"id": key, "part": "pq"[key % 2], "ts": number, **row} for key, row in found.items()
+        ]
+    )
+
+
+def _table(options: Mapping[str, str]) -> HoodieTable:
+    keys = {KEY: "id", PARTITION: "part", ORDERING: "ts", "hoodie.table.name": "model"}
+    return HoodieTable("/t", {**keys, **options}, storage=MemoryStorage())
+
+
+def _play(data: st.DataObject) -> None:
+    options = {
+        TYPE: data.draw(st.sampled_from(TYPES)),
+        VERSION: data.draw(st.sampled_from("69")),
+        **INDEXES[data.draw(st.sampled_from(sorted(INDEXES)))],
+    }
+    table, model = _table(options), dict[int, Row]()
+    for number in range(data.draw(st.integers(1, 4))):
+        batch = data.draw(rows_of(number))
+        if batch or number == 0:
+            table.upsert(pa.Table.from_pylist(batch, schema=SCHEMA))
+        model |= {row["id"]: row for row in batch}
+        condition = data.draw(CONDITIONS)
+        chosen = {key for key, row in model.items() if condition.truth(row) is True}
+        result = table.delete(where=condition.filter)
+        model = {key: row for key, row in model.items() if key not in chosen}
+        assert result.deleted == len(chosen)
+        assert (result.instant_time is None) is (not chosen)
+        _compare(table, model)
+
+
+def _compare(table: HoodieTable, model: Mapping[int, Row]) -> None:
+    if not table.timeline.commits:
+        assert not model
+        return
+    found = {row["id"]: row for row in table.read(SCHEMA.names).to_pylist()}
+    assert found == model
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
+@given(data=st.data())
+def test_tables_are_as_the_model_says(data: st.DataObject) -> None:
+    _play(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@given(data=st.data())
+def test_many_more_tables(data: st.DataObject) -> None:
+    _play(data)
