@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
@@ -296,8 +297,8 @@ def _may_hold(pinned: PinnedTable, base: BaseFile, key: str) -> bool:
         reader = BaseFileReader(source, keys, base.path, trusted=base.trusted)
         bounds = reader.key_range()
         if bounds is not None:
-            low, asked, high = (k.encode("utf-16-be") for k in (bounds[0], key, bounds[1]))
-            if not low <= asked <= high:  # Java's order, which is that of UTF-16
+            low, high = bounds
+            if not java_order(low) <= java_order(key) <= java_order(high):
                 return False
         bloom = reader.bloom_filter()
         return bloom is None or bool(bloom.may_contain(pa.array([key]))[0])

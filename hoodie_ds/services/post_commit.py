@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Final, TypeVar
 
 from hoodie_ds.config.enums import TableType
@@ -22,7 +22,6 @@ from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.compaction.planner import CompactionPlanner
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure, attempted
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import Follower
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.instant_time import next_time
@@ -99,14 +98,10 @@ def follow_up(
 
     Returns the failures; none of them fails the batch.
     """
-    root, instant = after.table.storage.root, after.timeline.latest_time or ""
     work = {service: partial(services[service], after) for service in services.keys() & wanted}
     for follower in after.context.followers(after.table):
         work[follower.service] = partial(follower.after, after.table, after.timeline)
-    tried = (
-        attempted(service, root, instant, work[service]) for service in Service if service in work
-    )
-    return tuple(failure for failure in tried if failure is not None)
+    return _in_turn(work, after.table.storage.root, after.timeline.latest_time or "")
 
 
 def catch_up(context: ServiceContext, table: Table) -> tuple[ServiceFailure, ...]:
@@ -114,16 +109,13 @@ def catch_up(context: ServiceContext, table: Table) -> tuple[ServiceFailure, ...
 
     An earlier attempt of the batch may have died between its commit and its followers.
     """
-    storage = table.storage
-    tried = [
-        attempted(follower.service, storage.root, "", partial(_update, follower, storage))
-        for follower in context.followers(table)
-    ]
-    return tuple(failure for failure in tried if failure is not None)
+    opened = cache(partial(open_table, table.storage))  # another process may have upgraded it
 
+    def update(follower: Follower) -> None:
+        follower.after(opened())
 
-def _update(follower: Follower, storage: Storage) -> None:
-    follower.after(open_table(storage))  # its version may have been changed since the batch began
+    work = {one.service: partial(update, one) for one in context.followers(table)}
+    return _in_turn(work, table.storage.root)
 
 
 def followed(context: ServiceContext, work: Callable[[], T]) -> T:
@@ -145,6 +137,13 @@ def _follow(context: ServiceContext) -> None:
     except HoodieError as error:
         _log.warning("%s: what follows the table waits for the next write: %s", root, error)
         return
-    for follower in context.followers(table):
-        if follower.names_files:
-            attempted(follower.service, root, "", partial(follower.after, table))
+    named = [one for one in context.followers(table) if one.names_files]
+    _in_turn({one.service: partial(one.after, table) for one in named}, root)
+
+
+def _in_turn(
+    work: Mapping[Service, Callable[[], None]], root: str, instant: str = ""
+) -> tuple[ServiceFailure, ...]:
+    """Run work in the order of its services; return the failures, each of which is logged."""
+    tried = (attempted(one, root, instant, work[one]) for one in Service if one in work)
+    return tuple(failure for failure in tried if failure is not None)

@@ -3526,7 +3526,7 @@ CATALOGS = [
     ),
     Mutant(
         "a sync that fails is the failure of its batch",
-        within("follow_up", attempted=lambda service, root, instant, work: work()),
+        within("_in_turn", attempted=lambda service, root, instant, work: work()),
         f"{SYNC}::test_the_next_sync_makes_up_for_a_failed_one",
         "a stream stops since a catalog is down",
     ),
@@ -3566,7 +3566,7 @@ DELTA = [
     ),
     Mutant(
         "a clean goes before what names its files",
-        within("follow_up", Service=(Service.CLEAN, Service.DELTA, Service.CATALOG)),
+        within("_in_turn", Service=(Service.CLEAN, Service.DELTA, Service.CATALOG)),
         f"{_AFTER_COMMIT}"
         "::test_followers_that_name_files_are_updated_before_a_clean_and_others_last",
         "readers of Delta are sent to files that are gone",

@@ -14,11 +14,12 @@ from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import CorruptFileError, DeltaSyncError, HoodieError
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure
-from hoodie_ds.services.post_commit import AfterCommit, follow_up, followed
+from hoodie_ds.services.post_commit import AfterCommit, catch_up, follow_up, followed
 from hoodie_ds.table.table import Table
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.paths import PROPERTIES
 from hoodie_ds.timeline.timeline import Timeline
 from tests.unit.transaction.failed_tables import new_table
 
@@ -101,6 +102,25 @@ def test_followers_that_name_files_are_updated_before_a_clean_and_others_last(
     assert failures == (ServiceFailure(Service.DELTA, TIME, "DeltaSyncError: it is down"),)
     assert follow_up(AFTER, (), {}) == failures
     assert seen == [*wanted, wanted[0], wanted[2]]
+
+
+def test_a_batch_without_a_commit_opens_the_table_once_for_all_followers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[tuple[Service, Timeline | None]] = []
+    both = tuple(Noting(service, False, seen) for service in (Service.CATALOG, Service.DELTA))
+    monkeypatch.setattr(ServiceContext, "followers", lambda _, table: both)
+    reads: list[str] = []
+    read = MemoryStorage.read
+
+    def noted(storage: MemoryStorage, path: str) -> bytes:
+        reads.append(path)
+        return read(storage, path)
+
+    monkeypatch.setattr(MemoryStorage, "read", noted)
+    assert catch_up(CONTEXT, TABLE) == ()
+    assert seen == [(Service.DELTA, None), (Service.CATALOG, None)]
+    assert reads == [PROPERTIES]
 
 
 def test_an_unwanted_service_is_not_run() -> None:
