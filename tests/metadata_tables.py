@@ -126,13 +126,13 @@ def record(kind: int, names: Mapping[str, int | None]) -> bytes:
     return sink.getvalue()
 
 
-def hfile_block(time: str, entries: Mapping[str, bytes]) -> bytes:
+def hfile_block(time: str, entries: Mapping[str, bytes], schema: str = json.dumps(SCHEMA)) -> bytes:
     """A log block of records by their keys."""
     sink = io.BytesIO()
     write_hfile(sink, sorted((key.encode(), value) for key, value in entries.items()), 0)
     header: dict[int, str] = {
         HeaderKey.INSTANT_TIME: time,
-        HeaderKey.SCHEMA: json.dumps(SCHEMA),
+        HeaderKey.SCHEMA: schema,
     }
     return encode_block(BlockType.HFILE_DATA, header, sink.getvalue())
 

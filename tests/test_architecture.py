@@ -31,6 +31,7 @@ PUTS = {"put_if_absent", "put_decisively", "replace", "open_output"}
 PUT_INSTANTS = {
     "transaction/completion.py",  # completed files, after the followers of the table
     "transaction/open_instant.py",  # those of the states before
+    "metadata_table/compaction.py",  # on the timeline of the metadata table
 }
 NO_NAMES = {"utils", "helpers", "common", "base", "constants", "types", "models"}
 HIDDEN_INPUT = {

@@ -7,7 +7,7 @@ the number of the union's branch, as text: ``{"4": 1.5}``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache
@@ -20,6 +20,8 @@ from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
 from hoodie_ds.metadata_table.record_schema import record_schema
 
 Record: TypeAlias = dict[str, Any]
+Change: TypeAlias = tuple[str, Record | None]
+"""A key with a newer record, None where it was deleted."""
 
 
 class RecordType(IntEnum):
@@ -36,6 +38,8 @@ class RecordType(IntEnum):
 
 FILES: Final = "filesystemMetadata"
 STATS: Final = "ColumnStatsMetadata"
+BLOOM_FILTER: Final = "BloomFilterMetadata"
+SECONDARY_INDEX: Final = "SecondaryIndexMetadata"
 _LISTS: Final = (RecordType.PARTITION_LIST, RecordType.FILE_LIST)
 _STATISTICS: Final = (RecordType.COLUMN_STATS, RecordType.PARTITION_STATS)
 _SUMS: Final = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
@@ -77,6 +81,25 @@ def combined(older: Record | None, newer: Record) -> Record:
     if newer["type"] in _STATISTICS:
         return {**newer, STATS: _combined_stats(older[STATS], newer[STATS])}
     return newer
+
+
+def folded(found: dict[str, Record], changes: Iterable[Change]) -> dict[str, Record]:
+    """Return records by their keys after changes to them, the oldest of which come first."""
+    for key, record in changes:
+        if record is None:
+            found.pop(key, None)
+        else:
+            found[key] = combined(found.get(key), record)
+    return found
+
+
+def without_deletes(record: Record) -> Record | None:
+    """Return a record, below which there is no older one, without deletes; None if it is one."""
+    if record["type"] in _LISTS:
+        there = {name: one for name, one in (record[FILES] or {}).items() if not one["isDeleted"]}
+        return {**record, FILES: there}
+    parts = (record.get(name) for name in (STATS, BLOOM_FILTER, SECONDARY_INDEX))
+    return None if any(part is not None and part["isDeleted"] for part in parts) else record
 
 
 def _combined_files(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,17 +18,18 @@ from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.formats.hfile.reader import HFile
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
-from hoodie_ds.metadata_table.payload import Record, combined, record_reader
+from hoodie_ds.metadata_table.payload import Change, Record, folded, record_reader
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import LogFileName
-from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import METADATA_TABLE
@@ -35,7 +37,7 @@ from hoodie_ds.timeline.timeline import Timeline
 
 FILES_PARTITION: Final = "files"
 """The partition that lists the table's files."""
-_EXTENSION: Final = "hfile"
+EXTENSION: Final = "hfile"
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 
 
@@ -60,7 +62,7 @@ class MetadataTable:
             return None
         storage = SubfolderStorage(table.storage, METADATA_TABLE)
         timeline = load_timeline(storage, table.layout)
-        view = FileSystemView(storage, timeline, extension=_EXTENSION)
+        view = FileSystemView(storage, timeline, extension=EXTENSION)
         return cls(table.storage, view, data, usable)
 
     @property
@@ -68,16 +70,50 @@ class MetadataTable:
         """The metadata table's own timeline."""
         return self.view.timeline
 
+    @property
+    def latest_compaction(self) -> str:
+        """The time of the newest completed compaction; empty if there is none."""
+        done = (i.time for i in self.timeline.completed if i.action is Action.COMMIT)
+        return max(done, default="")
+
+    def slices(self, partition: str) -> list[FileSlice]:
+        """Return the newest slice of each file group of a partition; none lacks a log file."""
+        if partition not in self._slices:
+            found = self.view.latest_slices(partition)
+            for slice_ in found:
+                self._check_logs_are_there(slice_)
+            self._slices[partition] = found
+        return self._slices[partition]
+
     def records(
         self, partition: str, only: Collection[str] | None = None
     ) -> Iterator[Mapping[str, Record]]:
         """Yield the records of each file group of a partition by their keys, or `only` of some."""
         wanted = None if only is None else sorted(map(str.encode, only))
-        if partition not in self._slices:
-            self._slices[partition] = self.view.latest_slices(partition)
-        for slice_ in self._slices[partition]:
-            self._check_logs_are_there(slice_)
+        for slice_ in self.slices(partition):
             yield self._merged(slice_, wanted)
+
+    @contextmanager
+    def opened(self, base: BaseFile) -> Iterator[HFile]:
+        """Open a base file."""
+        with open_base_file(self.view.storage, base) as source:
+            yield HFile(source, base.path)
+
+    def logged(self, slice_: FileSlice, only: Sequence[bytes] | None = None) -> Iterator[Change]:
+        """Yield what the log files of a slice change, or that of some keys, the oldest first."""
+        for place, block in self._blocks(slice_):
+            path = place.log.path
+            if block.block_type is BlockType.DELETE:
+                for key in decode_delete_block(block, path).column("record_key").to_pylist():
+                    yield key, None
+                continue
+            if block.block_type is not BlockType.HFILE_DATA:
+                raise UnsupportedTableError(
+                    f"{path} holds a block of kind {block.block_type}, which metadata tables do "
+                    f"not have; {REBUILD}"
+                )
+            file = HFile(io.BytesIO(block.content), path)
+            yield from _records(file, block.header.get(HeaderKey.SCHEMA), path, only)
 
     def _check_logs_are_there(self, slice_: FileSlice) -> None:
         """Refuse a slice without a log file that a later commit than its base file's names."""
@@ -98,24 +134,9 @@ class MetadataTable:
         found: dict[str, Record] = {}
         if slice_.base is not None:
             path = slice_.base.path
-            with open_base_file(self.view.storage, slice_.base) as source:
-                file = HFile(source, path)
+            with self.opened(slice_.base) as file:
                 found.update(_records(file, file.info.get("schema"), path, only))
-        for place, block in self._blocks(slice_):
-            path = place.log.path
-            if block.block_type is BlockType.DELETE:
-                for key in decode_delete_block(block, path).column("record_key").to_pylist():
-                    found.pop(key, None)
-                continue
-            if block.block_type is not BlockType.HFILE_DATA:
-                raise UnsupportedTableError(
-                    f"{path} holds a block of kind {block.block_type}, which metadata tables do "
-                    f"not have; {REBUILD}"
-                )
-            file = HFile(io.BytesIO(block.content), path)
-            for key, record in _records(file, block.header.get(HeaderKey.SCHEMA), path, only):
-                found[key] = combined(found.get(key), record)
-        return found
+        return folded(found, self.logged(slice_, only))
 
     def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LogBlock]]:
         """Yield the blocks that count, the oldest first.
@@ -148,13 +169,18 @@ def usable_partitions(table: Table) -> tuple[str, ...]:
     return tuple(name for name in listed if name not in building)
 
 
+def schema_of(schema: str | bytes | None, path: str) -> str | bytes:
+    """Return the schema that a file has for its records; refuse one without."""
+    if schema is None:
+        raise CorruptFileError(f"{path} does not say which schema its records have", REBUILD)
+    return schema
+
+
 def _records(
     file: HFile, schema: str | bytes | None, path: str, only: Sequence[bytes] | None
 ) -> Iterator[tuple[str, Record]]:
     """Yield the records of an HFile and their keys, or those of some keys, which ascend."""
-    if schema is None:
-        raise CorruptFileError(f"{path} does not say which schema its records have", REBUILD)
-    read = record_reader(schema, path)
+    read = record_reader(schema_of(schema, path), path)
     for raw, value in file.scan() if only is None else file.get_many(only):
         with damage_in(path):
             key = raw.decode()

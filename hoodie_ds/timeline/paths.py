@@ -56,7 +56,9 @@ CONVERTED: Final = f"{LOCKS}/converted"
 """The newest time of the table before its timeline was converted to its layout."""
 STORAGE_CLOCK: Final = f"{LOCKS}/clock"
 
-_INSTANT_NAME: Final = re.compile(r"([0-9]{17}|[0-9]{14})(?:_([0-9]{17}))?\.(.+)", re.ASCII)
+_INSTANT_NAME: Final = re.compile(
+    r"([0-9]{20}|[0-9]{17}|[0-9]{14})(?:_([0-9]{17}))?\.(.+)", re.ASCII
+)
 _MARKER = ".marker."
 _MANIFEST = "manifest_"
 _MANIFEST_NAME = re.compile(_MANIFEST + r"(\d{1,10})\.json", re.ASCII)

@@ -54,6 +54,7 @@ from tests.mutants.patches import (
 COMMIT = "tests/unit/sink/commit/test_commit.py"
 METADATA = "tests/integration/test_metadata_table.py"
 METADATA_GOLDEN = "tests/golden/test_metadata_tables.py"
+METADATA_COMPACTION = "tests/golden/test_metadata_compaction.py"
 DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
 STOPPED = "tests/faults/test_stopped.py"
 RECOVERY = "tests/unit/transaction/test_recovery.py"
@@ -1712,6 +1713,36 @@ READS = [
         "tests/unit/metadata_table/test_statistics.py"
         "::test_where_a_file_may_hold_other_values_nothing_is_sure",
         "files of old writers with matching days are skipped",
+    ),
+    Mutant(
+        "a compaction of a metadata table does not wait for pending instants",
+        within("compact_if_due", any=returns(False)),
+        f"{METADATA_COMPACTION}::test_it_waits_for_older_instants_of_the_table",
+        "files of an instant that is rolled back are listed",
+    ),
+    Mutant(
+        "a compaction of a metadata table keeps deletes for ever",
+        within("compaction._merged", without_deletes=lambda record: record),
+        f"{METADATA_COMPACTION}::test_base_files_have_no_deletes",
+        "its files grow with the history of the table",
+    ),
+    Mutant(
+        "a compaction of a metadata table takes what its base file says for newer",
+        Text("if key in changed or not is_same:", "if not is_same:"),
+        f"{METADATA_COMPACTION}::test_records_are_the_same_and_in_base_files_alone",
+        "files that were added since are not listed",
+    ),
+    Mutant(
+        "a base file of a metadata table that a dead writer left stays",
+        within("compaction._rewritten", _delete_others=nothing),
+        f"{METADATA_COMPACTION}::test_one_of_another_engine_is_continued_by_its_plan",
+        "other engines read half of a file in place of the whole one",
+    ),
+    Mutant(
+        "instants are archived that a metadata table still needs",
+        Text("commits = tuple(i for i in commits if not end or padded(i.time) < end)", ""),
+        "tests/unit/services/test_archive_planner.py::test_nothing_is_archived_from_an_end_on",
+        "Hudi on the JVM leaves out log files of the metadata table, and with them rows",
     ),
     Mutant(
         "verify does not compare the metadata table",

@@ -24,7 +24,7 @@ from hoodie_ds.timeline.paths import V2
 
 HISTORY: Final = f"{V2.folder}/history"
 VERSION: Final = f"{HISTORY}/_version_"
-_FILE: Final = re.compile(r"([0-9]{14,17})_([0-9]{14,17})_([0-9]+)\.parquet", re.ASCII)
+_FILE: Final = re.compile(r"([0-9]{14,20})_([0-9]{14,20})_([0-9]+)\.parquet", re.ASCII)
 _MANIFEST: Final = re.compile(r"manifest_([0-9]{1,9})", re.ASCII)
 _TRIES: Final = 5
 

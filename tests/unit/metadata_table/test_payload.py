@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from hoodie_ds.metadata_table.payload import FILES, STATS, Record, RecordType, combined
+from hoodie_ds.metadata_table.payload import (
+    BLOOM_FILTER,
+    FILES,
+    SECONDARY_INDEX,
+    STATS,
+    Record,
+    RecordType,
+    combined,
+    without_deletes,
+)
 
 Size = int | None
 """Bytes of a file; None of a deleted one."""
@@ -70,3 +79,24 @@ def test_of_other_records_the_newest_counts() -> None:
     older, newer = ({"type": RecordType.RECORD_INDEX, "at": at} for at in (1, 2))
     assert combined(older, newer) == newer
     assert combined(None, older) == older
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (listed(a=1, b=None), listed(a=1)),
+        (listed(a=None), listed()),
+        (statistics({"3": 1}, {"3": 1}, isDeleted=True), None),
+        ({"type": RecordType.BLOOM_FILTER, BLOOM_FILTER: {"isDeleted": True}}, None),
+        ({"type": RecordType.SECONDARY_INDEX, SECONDARY_INDEX: {"isDeleted": True}}, None),
+    ],
+)
+def test_deletes_are_left_out_where_nothing_is_older(
+    record: Record, expected: Record | None
+) -> None:
+    assert without_deletes(record) == expected
+
+
+def test_other_records_stay_where_nothing_is_older() -> None:
+    for record in (statistics({"3": 1}, {"3": 1}), {"type": RecordType.RECORD_INDEX, "at": 1}):
+        assert without_deletes(record) == record
