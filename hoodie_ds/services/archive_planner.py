@@ -38,16 +38,23 @@ def is_archiving_due(timeline: Timeline, options: ArchivingOptions) -> bool:
     return any(len(found) > options.max_commits for found in _countable(timeline))
 
 
-def plan_archive(storage: Storage, timeline: Timeline, options: ArchivingOptions) -> ArchivePlan:
-    """Choose the instants to archive; the timeline must show all decisions."""
+def plan_archive(
+    storage: Storage, timeline: Timeline, options: ArchivingOptions, end: str = ""
+) -> ArchivePlan:
+    """Choose the instants to archive, before `end` if that is given.
+
+    The timeline must show all decisions.
+    """
     if not is_archiving_due(timeline, options):
         return ArchivePlan()
     commits, *others = (_oldest(found, options) for found in _countable(timeline))
+    commits = tuple(i for i in commits if not end or padded(i.time) < end)
     chosen = _commits(storage, timeline, options, commits) if commits else []
     others.append(_before(timeline, chosen))
-    pending = padded(timeline.pending[0].time) if timeline.pending else ""
+    ends = [end, *(padded(instant.time) for instant in timeline.pending[:1])]
+    first = min(filter(None, ends), default="")
     for found in others:
-        chosen += [i for i in found if not pending or padded(i.time) < pending]
+        chosen += [i for i in found if not first or padded(i.time) < first]
     return ArchivePlan(tuple(sorted(set(chosen), key=lambda instant: padded(instant.time))))
 
 

@@ -15,7 +15,13 @@ from typing import Final
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.services.archive_planner import hidden_files, is_archiving_due, plan_archive
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.services.archive_planner import (
+    ArchivePlan,
+    hidden_files,
+    is_archiving_due,
+    plan_archive,
+)
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.earlier_state import table_archive
 from hoodie_ds.services.results import ServiceResult, Work, counted, tell
@@ -36,6 +42,8 @@ from hoodie_ds.transaction.temporary_files import left_over
 
 _AT_ONCE: Final = 200
 """Instants of one file of the archive: their contents are held in memory."""
+_FIRST_TIME: Final = "0"
+"""Before all instant times."""
 
 
 def archive(
@@ -49,9 +57,7 @@ def archive(
     """
     started_ms, table = context.clock.now_ms(), context.open_table()
     if dry:
-        instants = plan_archive(
-            table.storage, context.current_timeline(table), context.options.archiving
-        ).instants
+        instants = _plan(table, context.current_timeline(table), context).instants
         work = _leaving(_files(table, instants)) if instants else Work()
     else:
         instants, work = _archive_oldest(context, table, most)
@@ -71,7 +77,7 @@ def _archive_oldest(
         timeline = exclusion.apply_pending(table.load_timeline())
         refuse_restore(storage.root, timeline)
         check_unchanged(table)
-        plan = plan_archive(storage, timeline, options)
+        plan = _plan(table, timeline, context)
         instants = _settle(table, timeline, plan.instants[:most], found)
         work = Work()
         for start in range(0, len(instants), _AT_ONCE):
@@ -80,6 +86,16 @@ def _archive_oldest(
         times = f"of {counted(len(instants), 'instant')} up to {instants[-1].time}"
         tell(storage.root, Service.ARCHIVE, times, work)
     return instants, work
+
+
+def _plan(table: Table, timeline: Timeline, context: ServiceContext) -> ArchivePlan:
+    """Plan as Hudi does, whose readers of a metadata table look for the instants of its log files.
+
+    So all instants stay that its newest compaction does not include.
+    """
+    metadata = MetadataTable.open(table, timeline)
+    end = "" if metadata is None else metadata.latest_compaction or _FIRST_TIME
+    return plan_archive(table.storage, timeline, context.options.archiving, end)
 
 
 def archive_if_due(context: ServiceContext, timeline: Timeline, most: int | None = None) -> None:

@@ -157,6 +157,22 @@ def test_nothing_is_archived_before_there_are_too_many() -> None:
     assert is_archiving_due(load_timeline(_commits(4), 1), _FEW)
 
 
+@pytest.mark.parametrize(("end", "expected"), [("", [1, 2, 3, 4]), (_time(3), [1, 2]), ("0", [])])
+def test_nothing_is_archived_from_an_end_on(end: str, expected: list[int]) -> None:
+    storage = _commits(6)
+    plan = plan_archive(storage, load_timeline(storage, 1), _FEW, end)
+    assert [int(instant.time[8:]) for instant in plan.instants] == expected
+
+
+@pytest.mark.parametrize("end", ["", _time(2)])
+def test_no_clean_is_archived_from_an_end_on(end: str) -> None:
+    storage = MemoryStorage()
+    for number in range(1, 5):
+        _clean(storage, number, "")
+    plan = plan_archive(storage, load_timeline(storage, 1), _FEW, end)
+    assert [int(instant.time[8:]) for instant in plan.instants] == ([1] if end else [1, 2])
+
+
 @pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK])
 def test_cleans_and_rollbacks_are_counted_on_their_own(action: Action) -> None:
     storage = _commits(3)
