@@ -44,6 +44,8 @@ _LISTS: Final = (RecordType.PARTITION_LIST, RecordType.FILE_LIST)
 _STATISTICS: Final = (RecordType.COLUMN_STATS, RecordType.PARTITION_STATS)
 _SUMS: Final = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
 _DECIMAL: Final = "9"
+_DECIMAL_TYPE: Final = 10
+"""The type of a decimal in the wrapper of bytes."""
 _STRING: Final = "7"
 
 
@@ -123,22 +125,27 @@ def _combined_stats(older: Record, newer: Record) -> Record:
     if is_whole:
         return newer
     sums = {name: (older[name] or 0) + (newer[name] or 0) for name in _SUMS}
-    lowest = _extreme(min, older["minValue"], newer["minValue"])
-    highest = _extreme(max, older["maxValue"], newer["maxValue"])
-    return {**newer, **sums, "minValue": lowest, "maxValue": highest}
+    ends = {
+        "minValue": _extreme(min, "minValue", older, newer),
+        "maxValue": _extreme(max, "maxValue", older, newer),
+    }
+    return {**newer, **sums, **ends}
 
 
-def _extreme(choose: Callable[..., Record], *wrapped: Record | None) -> Record | None:
-    """Return the lowest or highest of two values; without one of them, the other."""
-    known = [value for value in wrapped if value is not None]
-    return choose(known, key=_rank) if known else None
+def _extreme(choose: Callable[..., Record], end: str, *among: Record) -> Record | None:
+    """Return the lowest or highest of two ends; without one of them, the other."""
+    known = [one for one in among if one[end] is not None]
+    return choose(known, key=lambda one: _rank(one, end))[end] if known else None
 
 
-def _rank(wrapped: Record) -> Any:  # noqa: ANN401
-    """What a value is compared by, as Java does."""
-    ((branch, value),) = wrapped.items()
-    if branch == _DECIMAL:
+def _rank(statistics: Record, end: str) -> Any:  # noqa: ANN401
+    """What an end is compared by, as Java does; NaN is the highest number."""
+    ((branch, value),) = statistics[end].items()
+    kind = statistics.get("valueType")
+    if branch == _DECIMAL or (kind is not None and kind["typeOrdinal"] == _DECIMAL_TYPE):
         return int.from_bytes(value, "big", signed=True)
+    if isinstance(value, float):
+        return value != value, value
     return java_order(value) if branch == _STRING else value
 
 

@@ -6,6 +6,7 @@ timestamps, whose unit a file may have wrong, and no days before the calendar ch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +29,7 @@ _SCALE: Final = 15
 """That of a decimal in a wrapper of its own; later versions store the type."""
 _DATE, _DECIMAL = 12, 10
 """Types in ``valueType``, of values in the wrappers of what they are stored as."""
+_WITHOUT_LENGTH: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
 _FIRST_DAY: Final = -141_427
 """1582-10-15 in days since 1970: files of old writers may count earlier days otherwise."""
 
@@ -73,13 +75,23 @@ def recorded_bounds(statistics: Record, kind: pa.DataType) -> Bounds | None:
     count, nulls = statistics["valueCount"], statistics["nullCount"]
     if statistics["isDeleted"] or count is None or nulls is None or not 0 <= nulls <= count:
         return None
-    if nulls == count:
+    if nulls == count and not _may_lack_ends(kind):
         return Bounds(nulls=True, values=False)
     ends = statistics["minValue"], statistics["maxValue"]
     if None in ends:
         return None
     low, high = (_value(end, statistics.get("valueType"), kind) for end in ends)
+    if isinstance(high, float):
+        low, high = _without_nan(low, high)
     return None if low is None or high is None else Bounds(low, high, nulls > 0)
+
+
+def _may_lack_ends(kind: pa.DataType) -> bool:
+    """Whether a file may have values of a type and Hudi says that all are null.
+
+    Parquet's footer has nothing on values of more than 4 KB.
+    """
+    return any(is_one(kind) for is_one in _WITHOUT_LENGTH)
 
 
 def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
@@ -104,6 +116,16 @@ def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
         case "9" if pa.types.is_decimal128(kind):
             return _decimal(value, _SCALE)
     return None
+
+
+def _without_nan(low: object, high: float) -> tuple[object, object]:
+    """Ends of all values but NaN, which this library records as the highest one.
+
+    Hudi records zeros of a file that has one, whatever its other values are.
+    """
+    if low == high == 0 or low != low:
+        return None, None
+    return low, high if high == high else math.inf
 
 
 def _decimal(value: bytes, scale: int) -> Decimal:

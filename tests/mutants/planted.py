@@ -1702,10 +1702,47 @@ READS = [
     ),
     Mutant(
         "a column with a null counts as one without values",
-        Text("if nulls == count:", "if nulls:"),
+        Text("if nulls == count and", "if nulls and"),
         "tests/unit/metadata_table/test_statistics.py"
         "::test_counts_say_whether_there_are_nulls_and_values",
         "files with matching values beside nulls are skipped",
+    ),
+    Mutant(
+        "strings that a footer has no room for count as null",
+        always("statistics._may_lack_ends", False),
+        "tests/unit/metadata_table/test_statistics.py"
+        "::test_counts_say_whether_there_are_nulls_and_values",
+        "files with matching strings of more than 4 KB are skipped",
+    ),
+    Mutant(
+        "the ends of numbers beside NaN are those that Hudi records",
+        instead("statistics._without_nan", lambda _, low, high: (low, high)),
+        "tests/unit/metadata_table/test_statistics.py"
+        "::test_where_a_file_may_hold_other_values_nothing_is_sure",
+        "files with matching numbers beside NaN are skipped",
+    ),
+    Mutant(
+        "the ends of a recorded column leave NaN out",
+        Text("high = math.nan", "pass"),
+        "tests/unit/formats/test_column_ranges.py::test_nan_is_the_highest_number",
+        "Hudi skips files with NaN, which is greater than any number",
+    ),
+    Mutant(
+        "the highest of long values is cut off",
+        instead("column_ranges._above", lambda _, end: end[:512]),
+        "tests/unit/formats/test_column_ranges.py"
+        "::test_ends_of_a_long_value_are_shorter_and_still_hold_it",
+        "Hudi skips files with matching strings",
+    ),
+    Mutant(
+        "decimals in bytes are merged in the order of the bytes",
+        Text(
+            "branch == _DECIMAL or (kind is not None and",
+            "branch == _DECIMAL and (kind and",
+        ),
+        "tests/unit/metadata_table/test_column_records.py"
+        "::test_negative_decimals_are_less_than_positive_ones",
+        "partitions with matching decimals are skipped",
     ),
     Mutant(
         "days of the other calendar are compared",

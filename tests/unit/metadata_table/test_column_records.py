@@ -1,0 +1,122 @@
+"""Records of columns: each type in its wrapper, and what is said of files that are gone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds.formats.column_ranges import ColumnRange
+from hoodie_ds.metadata_table.column_records import (
+    deleted_file_records,
+    deleted_partition_records,
+    file_records,
+    has_wrapper,
+    partition_records,
+)
+from hoodie_ds.metadata_table.payload import STATS, combined, encode_record
+
+
+def stored(kind: pa.DataType, end: Any, version: str = "V2") -> dict[str, Any]:
+    known = ColumnRange(kind, end, end, rows=1)
+    (record,) = file_records("p", "f", {"c": known}, version).values()
+    encode_record(record)
+    statistics: dict[str, Any] = record[STATS]
+    return statistics
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "wrapped", "ordinal", "first"),
+    [
+        (pa.bool_(), True, {"1": True}, 2, None),
+        (pa.int32(), 5, {"2": 5}, 3, None),
+        (pa.int64(), 5, {"3": 5}, 4, None),
+        (pa.float32(), 1.5, {"4": 1.5}, 5, None),
+        (pa.float64(), 1.5, {"5": 1.5}, 6, None),
+        (pa.string(), "a", {"7": "a"}, 7, None),
+        (pa.binary(), b"a", {"6": b"a"}, 8, None),
+        (pa.binary(1), b"a", {"6": b"a"}, 9, None),
+        (pa.decimal128(10, 2), -129, {"6": b"\xff\x7f"}, 10, None),
+        (pa.date32(), 7, {"2": 7}, 12, {"8": 7}),
+        (pa.time32("ms"), 7, {"2": 7}, 13, None),
+        (pa.time64("us"), 7, {"3": 7}, 14, None),
+        (pa.timestamp("ms", "UTC"), 7, {"3": 7}, 15, None),
+        (pa.timestamp("us", "UTC"), 7, {"3": 7}, 16, None),
+        (pa.timestamp("ms"), 7, {"3": 7}, 18, None),
+        (pa.timestamp("us"), 7, {"3": 7}, 19, None),
+    ],
+)
+def test_each_type_has_its_wrapper(
+    kind: pa.DataType, end: Any, wrapped: Any, ordinal: int, first: Any
+) -> None:
+    of_second = stored(kind, end)
+    assert of_second["minValue"] == of_second["maxValue"] == wrapped
+    assert of_second["valueType"]["typeOrdinal"] == ordinal
+    of_first = stored(kind, end, "V1")
+    assert of_first["valueType"] is None
+    if not pa.types.is_decimal(kind):
+        assert of_first["minValue"] == (first or wrapped)
+
+
+def test_a_decimal_of_the_first_version_has_fifteen_digits_after_the_point() -> None:
+    wrapped = stored(pa.decimal128(10, 2), -129, "V1")["minValue"]["9"]
+    assert int.from_bytes(wrapped, "big", signed=True) == -1_290_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        (pa.decimal128(30, 15), True, True),
+        (pa.decimal128(20, 2), False, True),
+        (pa.decimal128(20, 16), False, True),
+        (pa.string(), True, True),
+        (pa.timestamp("us"), True, True),
+        (pa.list_(pa.int32()), False, False),
+        (pa.struct([("x", pa.int32())]), False, False),
+    ],
+)
+def test_what_has_no_wrapper_is_not_recorded(kind: pa.DataType, first: bool, second: bool) -> None:
+    assert (has_wrapper(kind, "V1"), has_wrapper(kind, "V2")) == (first, second)
+
+
+def test_files_of_a_partition_widen_what_older_records_say() -> None:
+    old, new = ColumnRange(pa.int32(), 5, 9, 2, 1, 3, 4), ColumnRange(pa.int32(), 7, 11, 1)
+    ((key, before),) = partition_records("p", [{"c": old}], "V2").items()
+    after = combined(before, partition_records("p", [{"c": new}, {"c": new}], "V2")[key])[STATS]
+    assert (after["minValue"], after["maxValue"]) == ({"2": 5}, {"2": 11})
+    assert (after["fileName"], after["valueCount"], after["nullCount"]) == ("p", 4, 1)
+
+
+def test_a_file_without_rows_says_nothing_of_its_partition() -> None:
+    assert partition_records("p", [{"c": ColumnRange(pa.null())}], "V2") == {}
+
+
+def test_negative_decimals_are_less_than_positive_ones() -> None:
+    ranges = [{"c": ColumnRange(pa.decimal128(9, 0), end, end, 1)} for end in (300, -1, 5)]
+    (record,) = partition_records("p", ranges, "V2").values()
+    assert (record[STATS]["minValue"], record[STATS]["maxValue"]) == (
+        {"6": b"\xff"},
+        {"6": b"\x01\x2c"},
+    )
+
+
+def test_nan_is_the_highest_number_of_a_partition() -> None:
+    ranges = [{"c": ColumnRange(pa.float64(), 1.0, end, 1)} for end in (math.nan, 9.0)]
+    (record,) = partition_records("p", ranges, "V2").values()
+    assert math.isnan(record[STATS]["maxValue"]["5"])
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_what_is_gone_takes_the_place_of_what_was_there(version: str) -> None:
+    known = {"c": ColumnRange(pa.int32(), 1, 2, 1)}
+    for there, gone in (
+        (file_records("p", "f", known, version), deleted_file_records("p", "f", ["c"], version)),
+        (partition_records("p", [known], version), deleted_partition_records("p", ["c"], version)),
+    ):
+        assert there.keys() == gone.keys()
+        for key, record in gone.items():
+            assert combined(there[key], record) == record
+            assert record[STATS]["isDeleted"]
+            encode_record(record)
