@@ -213,10 +213,11 @@ def test_a_writer_finds_its_batch_in_a_table_that_is_being_changed(before: int, 
     assert _rows(left) == "ab"
 
 
-def _archived(storage: MemoryStorage, to: int) -> None:
+def _archived(storage: MemoryStorage, to: int | None = None) -> None:
     """Change the version, and commit until what the writer had ready is in the archive."""
     table = HoodieTable("memory://t", UNKEYED, storage=storage)
-    _change(table, to)
+    if to is not None:
+        _change(table, to)
     for row in "cdefg":
         _insert(storage, row, {})
     assert table.archive()
@@ -228,6 +229,21 @@ def test_a_writer_finds_its_batch_in_the_archive_of_a_changed_table(before: int,
     assert isinstance(said, WriteResult)
     assert said.already_committed
     assert _rows(left) == "abcdefg"
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_writer_says_whether_others_have_completed_and_archived_its_batch(version: int) -> None:
+    archived = 0
+    for number in count(1):
+        met, said, left = _inserting(version, partial(_is_at, number), _archived)
+        if met is None:
+            break
+        assert isinstance(said, WriteResult) == ("b" in _rows(left)), met
+        if isinstance(said, WriteResult) and said.instant_time is not None:
+            timeline = HoodieTable("memory://t", storage=left).timeline
+            archived += timeline.commit_at(said.instant_time) is None
+    assert archived > 3
+    assert number > 30
 
 
 def test_a_writer_does_not_know_if_the_archive_of_a_changed_table_is_damaged() -> None:

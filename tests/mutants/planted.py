@@ -977,6 +977,13 @@ COMMITS = [
         "P1: a commit names files that are gone",
     ),
     Mutant(
+        "a writer whose batch others have completed and archived hears of a rollback",
+        within("_check_done", _is_archived=returns(False)),
+        "tests/faults/test_late_version_changes.py"
+        "::test_a_writer_says_whether_others_have_completed_and_archived_its_batch[6]",
+        "P2: the user writes rows again that are in the table",
+    ),
+    Mutant(
         "abort deletes the files of the batch",
         instead("Coordinator.abort", deleting),
         f"{COMMIT}::test_an_abort_after_success_deletes_nothing",

@@ -46,6 +46,7 @@ from hoodie_ds.sink.replay.past_writers import put_aside, recall
 from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded_batches import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table.table_schema import added_with, avro_schema
@@ -267,14 +268,13 @@ def _check_done(messages: Sequence[TaskCommitMessage], timeline: Timeline) -> bo
     It may be there with other rows (`ReplayMismatchError`), batches before it may be missing
     (`MissedBatchesError`), or its instant was completed without it (`TimelineError`).
     """
-    message = messages[0]
+    message, storage = messages[0], messages[0].batch.plan.table.storage
     assert message.instant_time is not None
     completed = timeline.commit_at(message.instant_time)
     if message.batch_id is None and (
         completed is None or completed.action is message.batch.plan.action
     ):
-        return completed is not None
-    storage = message.batch.plan.table.storage
+        return completed is not None or _is_archived(storage, timeline, message.instant_time)
     if message.batch_id is not None:
         guard = ReplayGuard.load(storage, timeline)
         guard = recall(storage, timeline, guard, message.batch_id)
@@ -305,7 +305,7 @@ def _is_in_changed_table(messages: Sequence[TaskCommitMessage], refusal: HoodieE
         if table.properties.same_table(batch.plan.table.properties) and not is_changing:
             return False
         timeline = table.load_timeline()
-        if timeline.starts_after(time) and is_archived(storage, timeline, time):
+        if _is_archived(storage, timeline, time):
             return True
     except HoodieError as error:
         raise CommitOutcomeUnknownError(
@@ -315,11 +315,18 @@ def _is_in_changed_table(messages: Sequence[TaskCommitMessage], refusal: HoodieE
     return _check_done(messages, timeline)
 
 
+def _is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
+    """Whether others have completed the instant of a time and archived it."""
+    return timeline.starts_after(time) and is_archived(storage, timeline, time)
+
+
 def is_complete(message: TaskCommitMessage) -> bool:
     """Whether the instant of a message is completed."""
-    assert message.instant_time is not None
-    timeline = message.batch.plan.table.load_timeline()
-    return timeline.commit_at(message.instant_time) is not None
+    table, time = message.batch.plan.table, message.instant_time
+    assert time is not None
+    timeline = table.load_timeline()
+    is_active = timeline.commit_at(time) is not None
+    return is_active or _is_archived(table.storage, timeline, time)
 
 
 def give_up(message: TaskCommitMessage) -> None:
