@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from hoodie_ds.errors import NotFoundError
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.archive.archived_timeline import archive_files, read_archive_file
+from hoodie_ds.timeline.archive.archived_timeline import each_archive_file
 from hoodie_ds.timeline.archive.entry import ArchivedEntry
-from hoodie_ds.timeline.archive.lsm_snapshot import newest_snapshot
-from hoodie_ds.timeline.archive.lsm_timeline import archived_rows
+from hoodie_ds.timeline.archive.lsm_timeline import each_archived_rows
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -49,14 +46,13 @@ def archived_backwards(table: Table, *, bodies: bool = False) -> Iterator[Archiv
 
 def _of_log(table: Table, _bodies: bool) -> Iterator[ArchivedInstant]:
     folder = f"{HOODIE}/{table.properties.archive_folder}"
-    for path in reversed(archive_files(table.storage, folder).values()):
+    for _, entries in each_archive_file(table.storage, folder, backwards=True):
         begun: dict[str, str] = {}
         done: dict[tuple[str, Action], ArchivedEntry] = {}
-        with suppress(NotFoundError):  # Hudi may merge small files of the archive
-            for entry in read_archive_file(table.storage, path):
-                begun.setdefault(entry.instant.time, entry.transition)
-                if entry.instant.state is State.COMPLETED:
-                    done[entry.instant.time, entry.instant.action] = entry
+        for entry in entries:
+            begun.setdefault(entry.instant.time, entry.transition)
+            if entry.instant.state is State.COMPLETED:
+                done[entry.instant.time, entry.instant.action] = entry
         for entry in sorted(done.values(), key=lambda e: padded(e.instant.time), reverse=True):
             start = begun.get(entry.instant.time, "")
             commit = partial(_commit_of_entry, entry)
@@ -70,12 +66,10 @@ def _commit_of_entry(entry: ArchivedEntry) -> CommitMetadata | None:
 
 
 def _of_lsm(table: Table, bodies: bool) -> Iterator[ArchivedInstant]:
-    files = newest_snapshot(table.storage).files
-    for file in sorted(files, key=lambda found: max(found.bounds), reverse=True):
-        with suppress(NotFoundError):  # merged into another one
-            for instant, body in reversed(archived_rows(table.storage, file, bodies)):
-                commit = partial(_commit_of_row, instant, body)
-                yield ArchivedInstant(instant, instant.time, instant.completion_time, commit)
+    for _, rows in each_archived_rows(table.storage, bodies):
+        for instant, body in reversed(rows):
+            commit = partial(_commit_of_row, instant, body)
+            yield ArchivedInstant(instant, instant.time, instant.completion_time, commit)
 
 
 def _commit_of_row(instant: Instant, body: bytes | None) -> CommitMetadata | None:

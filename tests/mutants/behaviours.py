@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import cycle
 from typing import Any
 
 import pyarrow as pa
 
-from hoodie_ds.errors import CommitOutcomeUnknownError, StorageError
+from hoodie_ds.errors import CommitOutcomeUnknownError, NotFoundError, StorageError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.table.table import Table
@@ -39,6 +40,13 @@ def passing_over(put: Any, *given: Any) -> Any:
         raise
     except StorageError:
         return True
+
+
+def leaving_out(_: Any, storage: Any, listed: Any, read: Any) -> Iterator[tuple[Any, Any]]:
+    """Read the files of an archive that are there."""
+    for file in listed():
+        with suppress(NotFoundError):
+            yield file, read(storage, file)
 
 
 def untold(table: Table, completed: Instant, body: bytes) -> bool:

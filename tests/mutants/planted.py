@@ -26,6 +26,7 @@ from tests.mutants.behaviours import (
     deleting,
     dividing,
     knowing_no_other,
+    leaving_out,
     listing_again,
     marking_late,
     not_waiting,
@@ -2379,7 +2380,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a batch that was archived after a version change is refused",
-        within("_is_in_changed_table", is_archived=returns(False)),
+        within("_is_in_changed_table", _is_archived=returns(False)),
         "tests/faults/test_late_version_changes.py"
         "::test_a_writer_finds_its_batch_in_the_archive_of_a_changed_table[6-8]",
         "P2: rows are there twice, as the error says to run the batch again",
@@ -2933,6 +2934,14 @@ ARCHIVES = [
             "nobody knows any more what became of the table",
         )
         for version, archive in ((6, "_LogArchive"), (9, "_LsmArchive"))
+    ),
+    Mutant(
+        "a file of the archive that is gone when it is to be read is not looked for again",
+        instead("each_file", leaving_out),
+        "tests/unit/timeline/archive/test_each_file.py"
+        "::test_no_instant_is_missed_whichever_file_is_read_when_they_are_merged"
+        "[3-all instants-2]",
+        "archived writes are missed while another process merges files of the archive",
     ),
     Mutant(
         "an archiver lists its file in whatever manifest comes next",

@@ -16,10 +16,9 @@ from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.services.upgrade.timeline_files import converted_body, ended_within, next_times
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archived_timeline import (
-    archive_files,
     archived_instants,
+    each_archive_file,
     put_archive_file,
-    read_archive_file,
 )
 from hoodie_ds.timeline.archive.entry import (
     PLANS,
@@ -64,8 +63,8 @@ def _to_lsm(table: Table) -> None:
     folder = f"{HOODIE}/{table.properties.archive_folder}"
     active = (i.time for i in load_timeline(storage, V1.version).instants)
     limits = next_times(chain(active, (i.time for i in archived_instants(storage, folder))))
-    for path in archive_files(storage, folder).values():
-        entries = _lsm_entries(read_archive_file(storage, path), path, limits)
+    for path, found in each_archive_file(storage, folder):
+        entries = _lsm_entries(found, path, limits)
         while some := list(islice(entries, _AT_ONCE)):
             put_entries(storage, some)
     merge_and_clean(storage, frozenset())

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Final, Protocol
 
-from hoodie_ds.errors import NotFoundError
 from hoodie_ds.formats.avro.container import read_record
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.archive.archived_timeline import (
-    archive_files,
     archived_instants,
+    each_archive_file,
     put_archive_file,
-    read_archive_file,
 )
+from hoodie_ds.timeline.archive.each_file import each_file
 from hoodie_ds.timeline.archive.entry import ArchivedEntry
 from hoodie_ds.timeline.archive.entry import entry_of as log_entry
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
@@ -24,6 +23,7 @@ from hoodie_ds.timeline.archive.lsm_timeline import (
     archived_bodies,
     archived_keys,
     archived_rows,
+    each_archived_rows,
 )
 from hoodie_ds.timeline.archive.lsm_writer import (
     FILES_PER_LEVEL,
@@ -40,7 +40,6 @@ from hoodie_ds.timeline.timeline import Timeline
 
 ENTRIES_PER_BLOCK: Final = 10
 _STATES: Final = list(State)
-_TRIES: Final = 5
 _WRITES: Final = frozenset(action.value for action in WRITE_ACTIONS)
 
 
@@ -68,24 +67,19 @@ class Archive(Protocol):
         ...
 
     def newest_write(self) -> str:
-        """Return the time of the newest write in the archive; empty if it has none.
-
-        Raises `NotFoundError` if another archiver has merged a file away meanwhile.
-        """
+        """Return the time of the newest write in the archive; empty if it has none."""
         ...
 
     def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         """Yield the completed writes and what they did, the newest first; of ties any.
 
-        Files of the archive are read one after another, on demand. Raises as `newest_write`.
+        Files of the archive are read one after another, on demand. A write may come twice if
+        another archiver merges files meanwhile.
         """
         ...
 
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
-        """Yield partition and file id of what writes up to a time have replaced.
-
-        Raises as `newest_write`.
-        """
+        """Yield partition and file id of what writes up to a time have replaced."""
         ...
 
 
@@ -130,8 +124,7 @@ class _LogArchive:
 
     def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         """Yield the writes, by the files' order and in each by time."""
-        for path in reversed(archive_files(self.storage, self.folder).values()):
-            entries = read_archive_file(self.storage, path)
+        for path, entries in each_archive_file(self.storage, self.folder, backwards=True):
             done = (e for e in entries if e.instant.state is State.COMPLETED)
             writes = [e for e in done if e.instant.action in WRITE_ACTIONS]
             for entry in sorted(writes, key=lambda e: padded(e.instant.time), reverse=True):
@@ -145,8 +138,8 @@ class _LogArchive:
                 yield from _pairs(entry.commit(path).replaced)
 
     def _read(self) -> Iterator[tuple[str, ArchivedEntry]]:
-        for path in archive_files(self.storage, self.folder).values():
-            for entry in read_archive_file(self.storage, path):
+        for path, entries in each_archive_file(self.storage, self.folder):
+            for entry in entries:
                 yield path, entry
 
     @staticmethod
@@ -173,24 +166,26 @@ class _LsmArchive:
 
     def newest_write(self) -> str:
         newest = ""
-        for file in newest_snapshot(self.storage).files:
-            if file.may_hold_later(newest):
-                keys = archived_keys(self.storage, file)
-                writes = [time for time, action in keys if action in _WRITES]
-                newest = max(filter(None, [newest, *writes]), key=padded, default="")
+
+        def listed() -> Iterator[ArchiveFile]:
+            return (f for f in newest_snapshot(self.storage).files if f.may_hold_later(newest))
+
+        for _, keys in each_file(self.storage, listed, archived_keys):
+            writes = [time for time, action in keys if action in _WRITES]
+            newest = max(filter(None, [newest, *writes]), key=padded, default="")
         return newest
 
     def writes_backwards(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         """Yield the writes, those of files with later times first."""
-        files = newest_snapshot(self.storage).files
-        for file in sorted(files, key=lambda file: max(file.bounds), reverse=True):
-            for instant, body in reversed(archived_rows(self.storage, file, bodies=True)):
+        for file, rows in each_archived_rows(self.storage, bodies=True):
+            for instant, body in reversed(rows):
                 if instant.action in WRITE_ACTIONS and body:
                     yield instant, CommitMetadata.from_bytes(body, file.path)
 
     def replaced(self, until: str) -> Iterator[tuple[str, str]]:
-        for file in newest_snapshot(self.storage).files:
-            for time, body in archived_bodies(self.storage, file, Action.REPLACE_COMMIT):
+        read = partial(archived_bodies, action=Action.REPLACE_COMMIT)
+        for file, bodies in each_file(self.storage, partial(_newest, self.storage), read):
+            for time, body in bodies:
                 if padded(time) <= padded(until):
                     yield from _pairs(CommitMetadata.from_bytes(body or b"", file.path).replaced)
 
@@ -208,8 +203,7 @@ class _LsmArchive:
 def archived_writes(storage: Storage, timeline: Timeline, folder: str) -> list[Instant]:
     """Return the completed writes that the archive has and the active timeline has not, by time.
 
-    The timeline was loaded before: an archiver adds to the archive first. Raises `NotFoundError` if
-    files of the archive are gone each time that they are listed.
+    The timeline was loaded before: an archiver adds to the archive first.
     """
     if timeline.layout == V1.version:
         archived = archived_instants(storage, f"{HOODIE}/{folder}")
@@ -229,11 +223,16 @@ def archived_writes_ended_after(storage: Storage, timeline: Timeline, moment: st
 
 
 def _writes_ended_after(storage: Storage, moment: str) -> list[Instant]:
-    for _ in range(_TRIES):
-        with suppress(NotFoundError):  # merged into another file meanwhile
-            files = [f for f in newest_snapshot(storage).files if _latest_end(storage, f) > moment]
-            return [i for file in files for i in _writes(storage, file) if i.ended > moment]
-    raise NotFoundError(f"{storage.root}: the files of the archive come and go; try again")
+    def late(storage: Storage, file: ArchiveFile) -> list[Instant]:
+        writes = _writes(storage, file) if _latest_end(storage, file) > moment else []
+        return [instant for instant in writes if instant.ended > moment]
+
+    found = each_file(storage, partial(_newest, storage), late)
+    return list(dict.fromkeys(chain.from_iterable(instants for _, instants in found)))
+
+
+def _newest(storage: Storage) -> tuple[ArchiveFile, ...]:
+    return newest_snapshot(storage).files
 
 
 @lru_cache(maxsize=256)

@@ -15,12 +15,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
 from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
 from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.timeline.archive.each_file import each_file
 from hoodie_ds.timeline.archive.entry import ArchivedEntry, entry_schema, parse_entry
 from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import padded
@@ -64,12 +65,28 @@ def _listed(storage: Storage, folder: str) -> dict[int, FileStatus]:
 
 
 def read_archive_file(storage: Storage, path: str) -> Iterator[ArchivedEntry]:
-    """Yield the entries of a file of the archive.
+    """Read a file of the archive, and return an iterator over its entries.
 
     A block that is cut off at the end is skipped: Hudi appends to its files on some storages, and
     archives nothing before the block is whole.
     """
-    for block in read_blocks(storage.read(path), path, lenient=True):
+    return _entries(storage.read(path), path)
+
+
+def each_archive_file(
+    storage: Storage, folder: str, *, backwards: bool = False
+) -> Iterator[tuple[str, Iterator[ArchivedEntry]]]:
+    """Yield the files of the archive and their entries, though Hudi may merge small files."""
+
+    def listed() -> list[str]:
+        paths = list(archive_files(storage, folder).values())
+        return paths[::-1] if backwards else paths
+
+    return each_file(storage, listed, read_archive_file)
+
+
+def _entries(data: bytes, path: str) -> Iterator[ArchivedEntry]:
+    for block in read_blocks(data, path, lenient=True):
         if block.block_type is BlockType.AVRO_DATA:
             schema = parse_avro(block.header[HeaderKey.SCHEMA], path)
             reader = DatumReader(schema, path, plain=True)
@@ -81,8 +98,8 @@ def archived_instants(storage: Storage, folder: str) -> tuple[Instant, ...]:
     """Return the completed instants that the archive has, by time."""
     found = {
         entry.instant
-        for path in archive_files(storage, folder).values()
-        for entry in read_archive_file(storage, path)
+        for _, entries in each_archive_file(storage, folder)
+        for entry in entries
         if entry.instant.state is State.COMPLETED
     }
     return tuple(sorted(found, key=lambda instant: padded(instant.time)))
@@ -93,30 +110,24 @@ def find_archived(storage: Storage, folder: str, instant: Instant) -> ArchivedEn
 
     The newest files are read first: callers have just seen the instant on the timeline.
     """
-    return next((found for found in _backwards(storage, folder) if found.instant == instant), None)
+    files = each_archive_file(storage, folder, backwards=True)
+    return next((e for _, entries in files for e in entries if e.instant == instant), None)
 
 
 def has_completed(storage: Storage, folder: str, time: str) -> bool:
     """Whether the archive has a completed instant of a time; a process reads each file once."""
-    listed = sorted(_listed(storage, folder).items(), reverse=True)
-    return any(time in _completed(storage, status.path, status.size) for _, status in listed)
+
+    def listed() -> list[FileStatus]:
+        return [status for _, status in sorted(_listed(storage, folder).items(), reverse=True)]
+
+    return any(time in times for _, times in each_file(storage, listed, _completed))
 
 
 @lru_cache(maxsize=64)
-def _completed(storage: Storage, path: str, _: int) -> frozenset[str]:
-    """Times of the completed instants in a file of some size; Hudi may merge it into another."""
-    found = set()
-    with suppress(NotFoundError):
-        for entry in read_archive_file(storage, path):
-            found |= {entry.instant.time} if entry.instant.state is State.COMPLETED else set()
-    return frozenset(found)
-
-
-def _backwards(storage: Storage, folder: str) -> Iterator[ArchivedEntry]:
-    """Yield the entries of the newest file first."""
-    for path in reversed(archive_files(storage, folder).values()):
-        with suppress(NotFoundError):  # Hudi may merge small files of the archive
-            yield from read_archive_file(storage, path)
+def _completed(storage: Storage, status: FileStatus) -> frozenset[str]:
+    """Times of the completed instants in a file, to which Hudi may append."""
+    entries = read_archive_file(storage, status.path)
+    return frozenset(e.instant.time for e in entries if e.instant.state is State.COMPLETED)
 
 
 def _encoded(entries: Iterable[ArchivedEntry], entries_per_block: int) -> bytes:

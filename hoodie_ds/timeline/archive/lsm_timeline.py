@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.timeline.archive.each_file import each_file
 from hoodie_ds.timeline.archive.lsm_snapshot import ArchiveFile, newest_snapshot
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
@@ -57,12 +58,14 @@ class ArchivedRow:
 
 def archived_body(storage: Storage, instant: Instant) -> bytes | None:
     """Return the content of an instant's completed file; None if the archive does not have it."""
-    for file in reversed(newest_snapshot(storage).files):
-        if not file.may_hold(instant.time):
-            continue
-        rows = _rows(storage, file, [_TIME, _BODY])
-        found = None if rows is None else rows.filter(pc.field(_TIME) == instant.time)
-        if found is not None and found.num_rows:
+
+    def listed() -> Iterator[ArchiveFile]:
+        files = reversed(newest_snapshot(storage).files)
+        return (file for file in files if file.may_hold(instant.time))
+
+    for _, rows in each_file(storage, listed, partial(_read, columns=[_TIME, _BODY])):
+        found = rows.filter(pc.field(_TIME) == instant.time)
+        if found.num_rows:
             body = found[_BODY][0].as_py()
             return None if body is None else bytes(body)
     return None
@@ -119,6 +122,18 @@ def archived_rows(
     ]
 
 
+def each_archived_rows(
+    storage: Storage, bodies: bool = False
+) -> Iterator[tuple[ArchiveFile, list[tuple[Instant, bytes | None]]]]:
+    """Yield the files of the archive, those of later times first, with their `archived_rows`."""
+
+    def listed() -> list[ArchiveFile]:
+        files = newest_snapshot(storage).files
+        return sorted(files, key=lambda file: max(file.bounds), reverse=True)
+
+    return each_file(storage, listed, partial(archived_rows, bodies=bodies))
+
+
 def ended(storage: Storage, timeline: Timeline, time: str) -> str | None:
     """Return when the write of a time was completed; None if neither timeline nor archive has it.
 
@@ -138,23 +153,28 @@ def archived_end(storage: Storage, timeline: Timeline, time: str) -> str | None:
 
     The timeline was loaded before the archive is read.
     """
-    for file in _files(storage, timeline):
-        if file.may_hold(time) and time in (times := _times(storage, file)):
-            return times[time]
-    return None
+    files = _files(storage, timeline)
+
+    def read(storage: Storage, file: ArchiveFile) -> Mapping[str, str]:
+        try:
+            return _times(storage, file)
+        except NotFoundError:  # merged into another one
+            files[:] = newest_snapshot(storage).files
+            raise
+
+    found = each_file(storage, lambda: [f for f in files if f.may_hold(time)], read)
+    return next((times[time] for _, times in found if time in times), None)
 
 
 @once_per_timeline
-def _files(storage: Storage, timeline: Timeline) -> tuple[ArchiveFile, ...]:
-    return newest_snapshot(storage).files
+def _files(storage: Storage, timeline: Timeline) -> list[ArchiveFile]:
+    return list(newest_snapshot(storage).files)
 
 
 @lru_cache(maxsize=64)
 def _times(storage: Storage, file: ArchiveFile) -> Mapping[str, str]:
     """Completion times of the instants in a file of the archive."""
-    rows = _rows(storage, file, [_TIME, _ENDED])
-    if rows is None:  # merged into another one, with the same rows
-        return {}
+    rows = _read(storage, file, [_TIME, _ENDED])
     return {time: end or time for time, end in _pairs(rows) if time}
 
 
@@ -162,13 +182,6 @@ def _pairs(rows: pa.Table) -> list[tuple[Any, Any]]:
     """The values of two columns."""
     first, second = (column.to_pylist() for column in rows.columns)
     return list(zip(first, second, strict=True))
-
-
-def _rows(storage: Storage, file: ArchiveFile, columns: list[str]) -> pa.Table | None:
-    try:
-        return _read(storage, file, columns)
-    except NotFoundError:
-        return None
 
 
 def _read(storage: Storage, file: ArchiveFile, columns: list[str]) -> pa.Table:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, encode_block, read_blocks
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.testing import MemoryStorage
@@ -111,16 +111,3 @@ def test_one_instant_is_found_with_what_it_did() -> None:
     assert found.commit("p").extra == {"a": "b"}
     other = Instant(_DONE[0].time, Action.CLEAN, State.COMPLETED)
     assert find_archived(storage, _OWN, other) is None
-
-
-def test_a_file_that_is_merged_into_another_meanwhile_is_passed_over() -> None:
-    class Merged(MemoryStorage):
-        def read(self, path: str) -> bytes:
-            if path.endswith(".2_1-0-1"):
-                raise NotFoundError(path)
-            return super().read(path)
-
-    storage = Merged()
-    put_archive_file(storage, _OWN, _entries(_DONE[0]), 10)
-    put_archive_file(storage, _OWN, _entries(_DONE[1]), 10)
-    assert find_archived(storage, _OWN, _DONE[0]) is not None

@@ -98,10 +98,12 @@ class Merging(MemoryStorage):
         raise NotFoundError(path)
 
 
-def test_a_file_that_was_merged_since_has_no_instants(storage: MemoryStorage) -> None:
+def test_a_file_that_is_never_there_is_no_answer(storage: MemoryStorage) -> None:
     merging = Merging(files=storage.files)
-    assert ended(merging, load_timeline(merging, 2), T[2]) is None
-    assert archived_body(merging, commit(2)) is None
+    with pytest.raises(NotFoundError, match="come and go; try again"):
+        ended(merging, load_timeline(merging, 2), T[2])
+    with pytest.raises(NotFoundError, match="come and go; try again"):
+        archived_body(merging, commit(2))
 
 
 def test_a_commit_that_is_archived_while_it_is_read(storage: Storage) -> None:
