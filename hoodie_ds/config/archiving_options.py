@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,7 @@ class ArchivingOptions(OptionGroup):
             given.refuse_value(cls.min_commits, remedy)
         if given.written(cls.min_commits) and most > fewest:
             _warn_of_raised(fewest, raised[0], most, raised[1])
-        return replace(options, min_commits=raised[0], max_commits=raised[1])
+        return options.with_values(min_commits=raised[0], max_commits=raised[1])
 
 
 def _refuse_crossed(given: GivenOptions, fewest: int, most: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hoodie_ds.config.enums import CleaningPolicy
@@ -81,4 +81,4 @@ class CleaningOptions(OptionGroup):
         implied = [policy for policy, option in counted.items() if given.written(option)]
         if given.written(cls.policy) or len(implied) != 1:
             return options
-        return replace(options, policy=implied[0])
+        return options.with_values(policy=implied[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from hoodie_ds.config.enums import PartitionFilter, PlanStrategy, SortOrder, UpdatesStrategy
@@ -177,4 +177,4 @@ class ClusteringOptions(OptionGroup):
             )
             given.refuse_value(cls.partition_filter, remedy)
         partition_filter = of_class or options.partition_filter
-        return replace(options, gives_way=gives_way, partition_filter=partition_filter)
+        return options.with_values(gives_way=gives_way, partition_filter=partition_filter)

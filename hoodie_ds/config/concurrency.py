@@ -6,7 +6,7 @@ than the table's own storage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, LockProvider
@@ -115,6 +115,6 @@ class Concurrency(OptionGroup):
         if options.lock_provider is LockProvider.FILE_SYSTEM:
             lease_ms = given.get_or_default(cls.file_lock_expire_minutes) * 60_000
         timeout_ms = options.heartbeat_interval_ms * given.get_or_default(cls.heartbeat_misses)
-        return replace(
-            options, is_shared=shared, lease_ms=lease_ms, heartbeat_timeout_ms=timeout_ms
+        return options.with_values(
+            is_shared=shared, lease_ms=lease_ms, heartbeat_timeout_ms=timeout_ms
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hoodie_ds.config.enums import LogBlockFormat, ParquetCodec
@@ -178,4 +178,4 @@ class StorageOptions(OptionGroup):
     def of(cls, given: GivenOptions) -> Self:
         """Take the options out of those given, which note what is wrong."""
         secrets = dict(given.with_prefix(STORAGE_OPTION_PREFIX))
-        return replace(super().of(given), storage_options=secrets)
+        return super().of(given).with_values(storage_options=secrets)

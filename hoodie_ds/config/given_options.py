@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.restricted_options import Restriction
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from typing import Self
 
 T = TypeVar("T")
+
+_Named: TypeAlias = "dict[str, tuple[str, Option[Any]]]"
+"""Options and their fields' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,12 @@ class OptionGroup:
             if isinstance(value, Option):
                 object.__setattr__(self, name, value.default)
 
+    def with_values(self, **values: Any) -> Self:  # noqa: ANN401
+        """Return a copy with other values in some fields, without a call for each of the fields."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__, **values)
+        return copy
+
     def __getstate__(self) -> dict[str, object]:
         """Pickle what differs from the defaults alone: options travel with each task."""
         defaults = vars(type(self)._defaults())
@@ -127,16 +136,21 @@ class OptionGroup:
 
     @classmethod
     def of(cls, given: GivenOptions) -> Self:
-        """Take the options out of those given, which note what is wrong."""
-        options, settable, parts = cls._declared()
-        read = {name: given.get_or_default(option) for name, option in options.items()}
-        values: dict[str, Any] = {name: read[name] for name in settable}
-        return cls(**values, **{name: part.of(given) for name, part in parts.items()})
+        """Take the options out of those given, which note what is wrong.
+
+        Of some hundred options a write is given few: nothing is done for each of the others.
+        """
+        by_key, needed, parts = cls._declared()
+        asked = {**needed, **dict(by_key[key] for key in given.entries if key in by_key)}
+        read = {name: given.get_or_default(option) for name, option in asked.items()}
+        default = cls._defaults()
+        values: dict[str, Any] = {name: read[name] for name in read.keys() & vars(default).keys()}
+        return default.with_values(**values, **{n: part.of(given) for n, part in parts.items()})
 
     @classmethod
     @cache
-    def _declared(cls) -> tuple[dict[str, Option[Any]], list[str], dict[str, type[OptionGroup]]]:
-        """Return the options by name, the names of those that are fields, and groups by name."""
+    def _declared(cls) -> tuple[_Named, dict[str, Option[Any]], dict[str, type[OptionGroup]]]:
+        """Return the options by key in lower case, those that are needed, and groups by name."""
         declared = (pair for base in cls.__mro__ for pair in vars(base).items())
         options = {name: option for name, option in declared if isinstance(option, Option)}
         parts: dict[str, type[OptionGroup]] = {}
@@ -144,7 +158,8 @@ class OptionGroup:
             part: object = one.default_factory
             if isinstance(part, type) and issubclass(part, OptionGroup):
                 parts[one.name] = part
-        return options, [one.name for one in fields(cls) if one.name in options], parts
+        by_key = {key: pair for pair in options.items() for key in pair[1].names_in_lower_case}
+        return by_key, {name: one for name, one in options.items() if one.needed}, parts
 
 
 def strings(name: str, given: str | Iterable[str]) -> tuple[str, ...]:

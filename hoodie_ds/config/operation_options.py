@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from hoodie_ds.config.base_path import BASE_PATH
@@ -160,8 +160,8 @@ class OperationOptions(OptionGroup):
                 remedy = f"contradicts {cls.duplicate_policy.key}; give one"
                 given.refuse_value(cls.drop_duplicates, remedy)
             policy = policy or DuplicatePolicy.DROP
-        return replace(
-            super().of(given),
+        options = super().of(given)
+        return options.with_values(
             duplicate_policy=policy or DuplicatePolicy.NONE,
             extra_metadata=_extra_metadata(given),
         )

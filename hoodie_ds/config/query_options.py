@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
@@ -153,4 +153,4 @@ class StreamOptions(OptionGroup):
         """Take the options out of those given, which note what is wrong."""
         format = given.get_or_default(IncrementalOptions.format)
         full_scan = given.get_or_default(IncrementalOptions.full_scan) is True
-        return replace(super().of(given), format=format, full_scan=full_scan)
+        return super().of(given).with_values(format=format, full_scan=full_scan)

@@ -43,7 +43,7 @@ class ReadOptions(QueryOptions, StorageOptions):
             _check_stream(options, given)
         else:
             incremental = _incremental(options, given, may_be_stream=is_stream is None)
-            options = replace(options, incremental=incremental)
+            options = options.with_values(incremental=incremental)
         given.check()
         warn_of_ignored(given, reading=True)
         return options

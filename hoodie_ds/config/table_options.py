@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from hoodie_ds.config.enums import (
@@ -231,8 +231,7 @@ class TableOptions(OptionGroup):
         options = super().of(given)
         of_class = given.get(cls.key_generator_class)
         of_payload = PAYLOAD_MODES.get(options.payload_class or "")
-        return replace(
-            options,
+        return options.with_values(
             key_generator=_either(given, cls.key_generator, cls.key_generator_class, of_class),
             key_generator_options=_key_generator_options(given),
             merge_mode=_either(given, cls.merge_mode, cls.payload_class, of_payload),

@@ -2629,7 +2629,7 @@ TEXTS = [
         instead(
             "OptionGroup._declared",
             lambda declared, group: (
-                {name: one for name, one in declared(group)[0].items() if name != "doubled"},
+                {key: one for key, one in declared(group)[0].items() if one[0] != "doubled"},
                 *declared(group)[1:],
             ),
         ),
