@@ -1,4 +1,4 @@
-"""What a metadata table says of the columns of base files: the partition ``column_stats``.
+"""What a metadata table says of columns: of those of base files, and of those of partitions.
 
 Only ends are taken whose order is that of the table's values, whatever the file holds: no
 timestamps, whose unit a file may have wrong, and no days before the calendar changed.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice
 from typing import Final
@@ -22,7 +22,8 @@ from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.table.file_slice import BaseFile
 
-_PARTITION: Final = "column_stats"
+COLUMN_STATS: Final = "column_stats"
+PARTITION_STATS: Final = "partition_stats"
 _FILES_AT_ONCE: Final = 5_000
 """Files whose records are held at a time."""
 _SCALE: Final = 15
@@ -30,6 +31,7 @@ _SCALE: Final = 15
 _DATE, _DECIMAL = 12, 10
 """Types in ``valueType``, of values in the wrappers of what they are stored as."""
 _WITHOUT_LENGTH: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+"""Types of which Hudi counts values as null if the footer of a file has no room for their ends."""
 _FIRST_DAY: Final = -141_427
 """1582-10-15 in days since 1970: files of old writers may count earlier days otherwise."""
 
@@ -45,7 +47,7 @@ class ColumnStatistics:
     ) -> Mapping[str, Mapping[str, Bounds]]:
         """Return what is known of columns in some files, by path and name."""
         found: dict[str, dict[str, Bounds]] = {}
-        if _PARTITION not in self.metadata.partitions:
+        if COLUMN_STATS not in self.metadata.partitions:
             return found
         starts = [(field, hashed(field.name)) for field in columns]
         left = iter(files)
@@ -63,35 +65,52 @@ class ColumnStatistics:
         """Yield the records of columns in some files; with each column the start of its keys."""
         places: dict[str, tuple[str, pa.Field]] = {}
         for file in files:
-            end = f"{hashed(file.partition_path or UNPARTITIONED)}{digest(str(file.name))}"
+            end = hashed(file.partition_path or UNPARTITIONED) + digest(str(file.name))
             places |= {start + end: (file.path, field) for field, start in starts}
-        for group in self.metadata.records(_PARTITION, places.keys()):
+        for group in self.metadata.records(COLUMN_STATS, places.keys()):
             for key, record in group.items():
                 yield *places[key], record
 
 
+def partition_bounds(
+    metadata: MetadataTable, paths: Iterable[str], columns: Iterable[pa.Field]
+) -> Mapping[str, Mapping[str, Bounds]]:
+    """Return what is known of columns in the files of some partitions, by path and name.
+
+    Files of old columns have no record of a newer one, which is null there: so nothing says that a
+    partition has no nulls.
+    """
+    found: dict[str, dict[str, Bounds]] = {}
+    if PARTITION_STATS not in metadata.partitions:
+        return found
+    ends = [(path, hashed(path or UNPARTITIONED)) for path in paths]
+    places = {hashed(field.name) + end: (path, field) for field in columns for path, end in ends}
+    for group in metadata.records(PARTITION_STATS, places.keys()):
+        for key, record in group.items():
+            path, field = places[key]
+            with damage_in(path):
+                bounds = recorded_bounds(record[STATS], field.type)
+            if bounds is not None:
+                found.setdefault(path, {})[field.name] = replace(bounds, nulls=True)
+    return found
+
+
 def recorded_bounds(statistics: Record, kind: pa.DataType) -> Bounds | None:
-    """Return what the statistics of a file say of a column of a type; None if nothing is sure."""
+    """Return what statistics say of a column of a type; None if nothing is sure."""
     count, nulls = statistics["valueCount"], statistics["nullCount"]
     if statistics["isDeleted"] or count is None or nulls is None or not 0 <= nulls <= count:
         return None
-    if nulls == count and not _may_lack_ends(kind):
+    if nulls and any(is_one(kind) for is_one in _WITHOUT_LENGTH):
+        return None
+    if nulls == count:
         return Bounds(nulls=True, values=False)
     ends = statistics["minValue"], statistics["maxValue"]
     if None in ends:
         return None
     low, high = (_value(end, statistics.get("valueType"), kind) for end in ends)
-    if isinstance(high, float):
+    if isinstance(low, float) and isinstance(high, float):
         low, high = _without_nan(low, high)
     return None if low is None or high is None else Bounds(low, high, nulls > 0)
-
-
-def _may_lack_ends(kind: pa.DataType) -> bool:
-    """Whether a file may have values of a type and Hudi says that all are null.
-
-    Parquet's footer has nothing on values of more than 4 KB.
-    """
-    return any(is_one(kind) for is_one in _WITHOUT_LENGTH)
 
 
 def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
@@ -118,14 +137,14 @@ def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
     return None
 
 
-def _without_nan(low: object, high: float) -> tuple[object, object]:
+def _without_nan(low: float, high: float) -> tuple[float, float] | tuple[None, None]:
     """Ends of all values but NaN, which this library records as the highest one.
 
-    Hudi records zeros of a file that has one, whatever its other values are.
+    Hudi records zero as both ends of a row group with NaN, whatever its other values are.
     """
-    if low == high == 0 or low != low:
-        return None, None
-    return low, high if high == high else math.inf
+    if low > 0 or high < 0:
+        return low, high if high == high else math.inf
+    return None, None
 
 
 def _decimal(value: bytes, scale: int) -> Decimal:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.metadata_table.listing import MetadataListing
-from hoodie_ds.metadata_table.statistics import ColumnStatistics
+from hoodie_ds.metadata_table.statistics import ColumnStatistics, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pruner import Pruner
@@ -113,13 +114,43 @@ class PinnedTable:
             listing = None if metadata is None else MetadataListing.of(metadata)
             if listing is None:
                 return None
-            files = listing.files([path for path in listing.partitions() if keeps(path)])
+            paths = [path for path in listing.partitions() if keeps(path)]
+            out = frozenset[str]()
+            if pruner is not None:
+                out = frozenset(self._without_matches(listing.metadata, paths, pruner))
+            files = listing.files([path for path in paths if path not in out])
             found = {file.path for file in files}
-            check_nothing_is_missing(self.table.storage, self.timeline, found, among=keeps)
+            among = partial(_is_among, keeps, out)
+            check_nothing_is_missing(self.table.storage, self.timeline, found, among=among)
         except HoodieError as error:
             _log.debug("the folders are listed, and not the metadata table: %s", error)
             return None
         return listing.metadata, files
+
+    def _without_matches(
+        self, metadata: MetadataTable, paths: Sequence[str], pruner: Pruner
+    ) -> Iterator[str]:
+        """Yield the partitions that statistics rule out.
+
+        None where merging two rows may make a value that neither has.
+        """
+        if self.merge_hook is not None or self.table.properties.merge_mode is MergeMode.CUSTOM:
+            return
+        given = self.table.properties.partition_fields
+        columns = [field for field in self._used(pruner) if field.name not in given]
+        if not columns:
+            return
+        try:
+            known = partition_bounds(metadata, paths, columns)
+        except HoodieError as error:
+            _log.debug("no statistics of partitions are used: %s", error)
+            return
+        yield from (path for path in paths if not pruner.may_hold(path, known.get(path, {})))
+
+    def _used(self, pruner: Pruner) -> list[pa.Field]:
+        """The columns that a pruner's filter is about."""
+        used = columns_used(pruner.predicate)
+        return [field for field in self.schema if used is None or field.name in used]
 
     def _with_matches(
         self, metadata: MetadataTable, slices: Sequence[FileSlice], pruner: Pruner
@@ -129,10 +160,8 @@ class PinnedTable:
         Those with log files stay, which may have any other values.
         """
         alone = [found.base for found in slices if found.base is not None and not found.logs]
-        used = columns_used(pruner.predicate)
-        columns = [field for field in self.schema if used is None or field.name in used]
         try:
-            known = ColumnStatistics(metadata).bounds(alone, columns)
+            known = ColumnStatistics(metadata).bounds(alone, self._used(pruner))
         except HoodieError as error:
             _log.debug("no statistics of the metadata table are used: %s", error)
             known = {}
@@ -163,6 +192,11 @@ class PinnedTable:
             properties.delete_marker,
             virtual_keys(properties, self.schema),
         )
+
+
+def _is_among(keeps: Callable[[str], bool], out: Collection[str], path: str) -> bool:
+    """Whether a partition is one that a filter keeps and that is not left out."""
+    return keeps(path) and path not in out
 
 
 def _columns(table: Table, timeline: Timeline) -> pa.Schema:

@@ -122,12 +122,15 @@ class Pruner:
             kept = self._kept[path] = may_match(self.predicate, self.partitions.of(path).get)
         return kept
 
+    def may_hold(self, path: str, known: Mapping[str, Bounds]) -> bool:
+        """Whether rows of a partition may match, by what is `known` of its columns."""
+        return may_match(self.predicate, {**known, **self.partitions.of(path)}.get)
+
     def keeps_slice(self, found: FileSlice, known: Mapping[str, Mapping[str, Bounds]]) -> bool:
         """Whether rows of a slice may match, by what is `known` of some base files, by path."""
         if found.base is None or found.base.path not in known:
             return True
-        partition = self.partitions.of(found.group.partition_path)
-        return may_match(self.predicate, {**known[found.base.path], **partition}.get)
+        return self.may_hold(found.group.partition_path, known[found.base.path])
 
     def _keeps(self, partition_path: str, name: str) -> bool:
         kept = self.keeps_partition(partition_path)

@@ -1710,17 +1710,29 @@ READS = [
     ),
     Mutant(
         "a column with a null counts as one without values",
-        Text("if nulls == count and", "if nulls and"),
+        Text("if nulls == count:", "if nulls:"),
         "tests/unit/metadata_table/test_statistics.py"
         "::test_counts_say_whether_there_are_nulls_and_values",
         "files with matching values beside nulls are skipped",
     ),
     Mutant(
         "strings that a footer has no room for count as null",
-        always("statistics._may_lack_ends", False),
+        Text("if nulls and any(is_one(kind) for is_one in _WITHOUT_LENGTH):", "if False:"),
         "tests/unit/metadata_table/test_statistics.py"
         "::test_counts_say_whether_there_are_nulls_and_values",
         "files with matching strings of more than 4 KB are skipped",
+    ),
+    Mutant(
+        "partitions are taken to have no nulls where their files say so",
+        Text("replace(bounds, nulls=True)", "bounds"),
+        f"{METADATA_GOLDEN}::test_bounds_of_partitions_hold_all_of_their_values",
+        "rows without a column of later files are not found by IS NULL",
+    ),
+    Mutant(
+        "statistics of partitions count where merging makes new values",
+        Text("if self.merge_hook is not None or", "if"),
+        f"{METADATA_GOLDEN}::test_partitions_are_ruled_out_by_what_they_hold",
+        "rows whose merged values match are not found",
     ),
     Mutant(
         "the ends of numbers beside NaN are those that Hudi records",

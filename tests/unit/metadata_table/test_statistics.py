@@ -32,6 +32,7 @@ def statistics(low: Any, high: Any, kind: Any = None, **more: Any) -> dict[str, 
         ({"3": -1}, {"3": 5}, LONG, pa.int64(), (-1, 5)),
         ({"5": 1.5}, {"5": 2.5}, None, pa.float64(), (1.5, 2.5)),
         ({"5": 1.5}, {"5": math.nan}, None, pa.float64(), (1.5, math.inf)),
+        ({"4": -2.5}, {"4": -1.5}, None, pa.float32(), (-2.5, -1.5)),
         ({"7": "a"}, {"7": "b"}, None, pa.string(), ("a", "b")),
         ({"8": 0}, {"8": 9}, None, pa.date32(), (0, 9)),
         ({"2": 0}, {"2": 9}, DATE, pa.date32(), (0, 9)),
@@ -59,6 +60,7 @@ def test_ends_are_those_of_the_values(
         ({"6": b"a"}, {"6": b"b"}, None, pa.binary()),
         (None, None, None, pa.float64()),
         ({"5": 0.0}, {"5": 0.0}, None, pa.float64()),
+        ({"5": -1.5}, {"5": 2.5}, None, pa.float64()),
         ({"4": math.nan}, {"4": math.nan}, None, pa.float32()),
     ],
 )
@@ -75,6 +77,7 @@ def test_counts_say_whether_there_are_nulls_and_values() -> None:
     assert empty == Bounds(nulls=True, values=False)
     for kind in (pa.string(), pa.large_string(), pa.binary()):  # all may be too long for a footer
         assert recorded_bounds(statistics(None, None, nullCount=3), kind) is None
+        assert recorded_bounds(statistics({"7": "a"}, {"7": "b"}, nullCount=1), kind) is None
     for unknown in ({"nullCount": None}, {"valueCount": None}, {"nullCount": -1}, {"nullCount": 4}):
         assert recorded_bounds(statistics(*ends, **unknown), pa.int32()) is None
     assert recorded_bounds(statistics(*ends, isDeleted=True), pa.int32()) is None
