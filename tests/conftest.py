@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.cloud_servers import find_azurite, find_fake_gcs, running_azurite, running_fake_gcs
 from tests.s3_server import MISSING, S3Server, find_versitygw, running, running_versitygw
 from tests.spark import quick_start
+from tests.store_server import StoreServer
 
 pytest_plugins = ["tests.tally"]
 
@@ -82,14 +84,34 @@ def versitygw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """Another S3 server on loopback; skips where it is not installed."""
     program = find_versitygw()
     if program is None or MISSING:
-        pytest.skip("no versitygw: .ci/run installs it where Go is")
+        pytest.skip("no versitygw: .ci/setup test --jvm installs it where Go is")
     with running_versitygw(program, tmp_path_factory.mktemp("versitygw")) as server:
         yield server
 
 
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[StoreServer]:
+    """A server of Google Cloud Storage on loopback; skips where it is not installed."""
+    command = find_fake_gcs()
+    if command is None:
+        pytest.skip("no fake-gcs-server: .ci/setup test --jvm installs it where Go is")
+    with running_fake_gcs(command) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[StoreServer]:
+    """A server of Azure on loopback; skips where it is not installed."""
+    command = find_azurite()
+    if command is None:
+        pytest.skip("no Azurite: .ci/setup test --jvm installs it where npm is")
+    with running_azurite(command) as server:
+        yield server
+
+
 @pytest.fixture
-def server(request: pytest.FixtureRequest) -> S3Server:
-    """The S3 server that the test's parameter names."""
+def server(request: pytest.FixtureRequest) -> StoreServer:
+    """The server that the test's parameter names."""
     found = request.getfixturevalue(request.param)
-    assert isinstance(found, S3Server)
+    assert isinstance(found, StoreServer)
     return found

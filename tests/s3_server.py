@@ -30,20 +30,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.store_server import StoreServer
+
 ID, SECRET = "user-of-the-tests", "never-in-a-message"
 BUCKETS = ("tables", "lax")
 MISSING = [name for name in ("moto", "s3fs", "flask") if importlib.util.find_spec(name) is None]
 
 
 @dataclass(frozen=True)
-class S3Server:
-    """Where the server listens."""
+class S3Server(StoreServer):
+    """A server of S3."""
 
-    endpoint: str
+    def url(self, folder: object) -> str:
+        return f"s3://tables{folder}"
 
     @property
     def options(self) -> dict[str, str]:
-        """Storage options, without the prefix of the option keys."""
         region = '{"region_name": "us-east-1"}'
         return {
             "key": ID,
@@ -53,13 +55,7 @@ class S3Server:
         }
 
     @property
-    def table_options(self) -> dict[str, str]:
-        """The same as options of a table."""
-        return {f"hoodie.py.storage.option.{name}": text for name, text in self.options.items()}
-
-    @property
     def environment(self) -> dict[str, str]:
-        """The same as variables of the environment."""
         return {
             "AWS_ACCESS_KEY_ID": ID,
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -70,7 +66,6 @@ class S3Server:
 
     @property
     def rust_options(self) -> dict[str, str]:
-        """The same for hudi-rs."""
         return {
             "AWS_ENDPOINT": self.endpoint,
             "AWS_ACCESS_KEY_ID": ID,

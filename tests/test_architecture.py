@@ -18,6 +18,7 @@ DOORS = {
     "pyspark": ("datasource/",),
     "py4j": ("datasource/",),
     "fsspec": ("storage/",),
+    "obstore": ("storage/",),
     "fastavro": ("formats/", "testing/checker.py"),  # the checker knows none of our code
     "click": ("cli/", "streamer/"),
     "rich": ("cli/", "streamer/"),

@@ -24,7 +24,7 @@ _BEFORE_KEY: Final = ("access", "account", "api", "private", "secret", "shared",
 _OF_STORAGE: Final = "hoodie.py.storage.option"
 _PLACES: Final = re.compile(
     r"(^|[_.])(endpoint|region|bucket|profile|host|port|protocol|scheme|version|anon|ssl|verify|"
-    r"addressing_style|cache_type|acl|project|location)(_|$)",
+    r"addressing_style|cache_type|acl|project|location|base_url|account_name|container|timeout)(_|$)",
     re.IGNORECASE,
 )
 _ALIKE: Final = 0.8

@@ -10,12 +10,14 @@ from hoodie_ds.config.file_options import FileOptions, StorageOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
+from hoodie_ds.storage.clouds import CLOUDS, check_installed
 from hoodie_ds.storage.fsspec_storage import (
     FsspecStorage,
     has_atomic_put,
     is_known_not_to_be_atomic,
 )
 from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
 
@@ -38,6 +40,9 @@ def open_storage(
     scheme = scheme_of(place)
     if scheme == "file":
         return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
+    if scheme in CLOUDS:
+        check_installed(scheme)
+        return RetryingStorage(ObjectStorage(place, dict(storage_options or {})), retry_ms)
     refuses = for_write and not allow_non_atomic
     # Checked before the package is required: a user would install it in vain.
     atomic = not (refuses and is_known_not_to_be_atomic(scheme)) and has_atomic_put(scheme)

@@ -2,6 +2,8 @@
 
 A file system's library looks for credentials and endpoints once, when a connection is made. A
 refused connection is not cached, so that the next operation uses what the user has set since.
+
+Invariant: the user's credentials (keys, tokens, passwords) never appear in a message.
 """
 
 from __future__ import annotations
@@ -9,15 +11,21 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Final
 
-import fsspec
-
-from hoodie_ds.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError
-
-S3: Final = ("s3", "s3a")
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    HoodieError,
+    NotFoundError,
+    StorageError,
+)
+from hoodie_ds.storage.foreign_errors import chained, meaning, shown
+from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 
 _MOST: Final = 16
 
@@ -28,27 +36,69 @@ _open: dict[_Key, Any] = {}
 _proven: set[_Key] = set()
 
 
-def file_system(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
-    """Return the file system of a scheme; the child of a fork makes its own."""
-    key = _key(scheme, options)
-    system = _open.get(key)
-    if system is None:
-        made = _connect(scheme, {name: argument(value) for name, value in options.items()})
+@contextmanager
+def connection(
+    place: str,
+    options: Mapping[str, str],
+    connect: Callable[[str, Mapping[str, str]], Any],
+    what: str,
+) -> Iterator[Any]:
+    """Yield a connection for a call that is said to fail as `what`, with a typed error.
+
+    `connect` makes it if there is none; the child of a fork makes its own.
+    """
+    with _Translation(place, options, what):
+        yield _connection(place, options, connect)
+        _proven.add(_key(place, options))
+
+
+@dataclass(frozen=True, slots=True)
+class _Translation:
+    """Turns any error of a file system's library into a `StorageError` without secrets."""
+
+    place: str
+    options: Mapping[str, str]
+    what: str
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Exception) or isinstance(error, HoodieError):
+            return
+        kind_of_ours = meaning(error)
+        failed(self.place, self.options, kind_of_ours)
+        secrets = secrets_among({name: argument(text) for name, text in self.options.items()})
+        message = f"{self.what}: {masked(shown(error), secrets)}"
+        # The original error is chained only if nothing in it holds what the message must not.
+        safe = not any(holds_any(str(link), secrets) for link in chained(error))
+        raise kind_of_ours(message) from (error if safe else None)
+
+
+def _connection(
+    place: str,
+    options: Mapping[str, str],
+    connect: Callable[[str, Mapping[str, str]], Any],
+) -> Any:  # noqa: ANN401
+    key = _key(place, options)
+    found = _open.get(key)
+    if found is None:
+        made = connect(place, options)
         with _lock:
             while len(_open) >= _MOST:
                 _forget(next(iter(_open)))
-            system = _open.setdefault(key, made)
-    return system
+            found = _open.setdefault(key, made)
+    return found
 
 
-def worked(scheme: str, options: Mapping[str, str]) -> None:
-    """Note that a connection has returned an answer."""
-    _proven.add(_key(scheme, options))
-
-
-def failed(scheme: str, options: Mapping[str, str], error: type[StorageError]) -> None:
+def failed(place: str, options: Mapping[str, str], error: type[StorageError]) -> None:
     """Note that an operation failed; a connection that may be the cause is dropped."""
-    key = _key(scheme, options)
+    key = _key(place, options)
     if issubclass(error, (NotFoundError, AlreadyExistsError)):
         _proven.add(key)
     elif issubclass(error, AccessDeniedError) or key not in _proven:
@@ -67,27 +117,10 @@ def argument(value: str) -> object:
     return value
 
 
-def _key(scheme: str, options: Mapping[str, str]) -> _Key:
-    return scheme, tuple(sorted(options.items())), os.getpid()
+def _key(place: str, options: Mapping[str, str]) -> _Key:
+    return place, tuple(sorted(options.items())), os.getpid()
 
 
 def _forget(key: _Key) -> None:
     _open.pop(key, None)
     _proven.discard(key)
-
-
-def _connect(scheme: str, arguments: dict[str, object]) -> Any:  # noqa: ANN401
-    """Make a file system.
-
-    fsspec's cache would return a failed one again, and is shared with other code of the process.
-    The S3 library's two layers of retries are off: they would repeat a conditional put whose answer
-    was lost, and then report the name as taken by another writer.
-    """
-    fresh = {"use_listings_cache": False, "skip_instance_cache": True}
-    if scheme not in S3:
-        return fsspec.filesystem(scheme, **fresh, **arguments)
-    given = arguments.pop("config_kwargs", None)
-    config = {**(given if isinstance(given, dict) else {}), "retries": {"total_max_attempts": 1}}
-    system = fsspec.filesystem(scheme, **fresh, config_kwargs=config, **arguments)
-    system.retries = 1
-    return system

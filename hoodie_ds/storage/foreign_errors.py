@@ -7,6 +7,7 @@ are recognised by name and server responses by their HTTP status.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -43,6 +44,7 @@ _REFUSED_TOKENS: Final = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"
 _STATUSES: Final = {
     401: AccessDeniedError,
     403: AccessDeniedError,
+    404: NotFoundError,
     408: UnavailableError,
     409: UnavailableError,  # S3's answer to a conditional put while another is under way
     425: UnavailableError,
@@ -60,6 +62,15 @@ _CODES: Final = {
     "SlowDown": 503,
 }
 """The status that S3 sends with a code that concerns a single key."""
+
+_OBSTORE: Final = "obstore.exceptions"
+_OBSTORE_NAMES: Final = {
+    "AlreadyExistsError": AlreadyExistsError,
+    "PermissionDeniedError": AccessDeniedError,
+    "UnauthenticatedError": AccessDeniedError,
+}
+_OBSTORE_STATUS: Final = re.compile(r"(?:status code: |\(code: )(\d{3})")
+_METADATA_SERVER: Final = "://169.254.169.254/"
 
 _NUMBERS: Final = {
     errno.ENOSPC: OutOfSpaceError,
@@ -98,6 +109,12 @@ def meaning(error: Exception) -> type[StorageError]:
     return StorageError
 
 
+def shown(error: BaseException) -> str:
+    """Return an error's type and message in one line, without obstore's dump of its internals."""
+    text, dump, _ = str(error).partition("\n\nDebug source:")
+    return f"{type(error).__name__}: {' '.join(text.split()) if dump else text}"
+
+
 def chained(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, what it was raised from, and so on."""
     seen: set[int] = set()
@@ -112,6 +129,8 @@ def _meaning_alone(error: BaseException) -> type[StorageError] | None:
     for theirs, ours in _TYPES:
         if isinstance(error, theirs):
             return ours
+    if type(error).__module__ == _OBSTORE:
+        return _meaning_of_obstore(error)
     status = _answer(error, "ResponseMetadata").get("HTTPStatusCode")
     if isinstance(status, int) and status in _STATUSES:
         return _STATUSES[status]
@@ -120,6 +139,20 @@ def _meaning_alone(error: BaseException) -> type[StorageError] | None:
         return _NUMBERS[number]
     names = (kind.__name__ for kind in type(error).__mro__)
     return next((_NAMES[name] for name in names if name in _NAMES), None)
+
+
+def _meaning_of_obstore(error: BaseException) -> type[StorageError] | None:
+    """Return the meaning of an error whose status is only in its message."""
+    name, text = type(error).__name__, shown(error)
+    if name in _OBSTORE_NAMES:
+        return _OBSTORE_NAMES[name]
+    status = _OBSTORE_STATUS.search(text)
+    found = _STATUSES.get(int(status[1])) if status else None
+    if "token request" in text and found is not UnavailableError:
+        # A machine outside the cloud has no server that would answer without credentials.
+        no_server = status is None and _METADATA_SERVER not in text
+        return UnavailableError if no_server else AccessDeniedError
+    return found or (UnavailableError if "HTTP error" in text else None)
 
 
 def _code(error: BaseException) -> object:

@@ -1,4 +1,4 @@
-"""Storage on any file system that fsspec knows; only this and `connections` import fsspec.
+"""Storage on any file system that fsspec knows; only this imports fsspec.
 
 Invariant: the user's credentials (keys, tokens, passwords) never appear in a message or a
 representation.
@@ -16,20 +16,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from glob import has_magic
-from types import TracebackType
 from typing import Any, BinaryIO, Final, cast
 
 import fsspec
 
-from hoodie_ds.errors import HoodieError, StorageError
+from hoodie_ds.errors import StorageError
 from hoodie_ds.extras import remedy
-from hoodie_ds.storage import connections
-from hoodie_ds.storage.foreign_errors import RefusedKeyError, chained, meaning
+from hoodie_ds.storage.connections import argument, connection
+from hoodie_ds.storage.foreign_errors import RefusedKeyError
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus
-from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
+_S3: Final = ("s3", "s3a")
 _KEYS_A_REQUEST: Final = 1000
 """The most that S3 deletes at once."""
 
@@ -39,7 +38,7 @@ _MEMORY_LOCK: Final = threading.RLock()
 
 def is_known_not_to_be_atomic(scheme: str) -> bool:
     """Whether no release of a scheme's package creates files atomically; none need be installed."""
-    return scheme in fsspec.available_protocols() and scheme not in (*connections.S3, "memory")
+    return scheme in fsspec.available_protocols() and scheme not in (*_S3, "memory")
 
 
 def has_atomic_put(scheme: str) -> bool:
@@ -53,11 +52,11 @@ def has_atomic_put(scheme: str) -> bool:
         system: Any = fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         # fsspec's own sentence names the package; that of S3 has an extra here
-        fault = f"s3fs is not installed: {remedy('s3')}" if scheme in connections.S3 else str(error)
+        fault = f"s3fs is not installed: {remedy('s3')}" if scheme in _S3 else str(error)
         raise StorageError(f"no file system for {scheme}://: {fault}") from error
     except ValueError as error:
         raise StorageError(f"no file system for {scheme}://: {error}") from error
-    if scheme in connections.S3:
+    if scheme in _S3:
         return "mode" in inspect.signature(system._pipe_file).parameters
     return scheme == "memory"
 
@@ -147,7 +146,7 @@ class FsspecStorage:
 
     def delete_many(self, paths: Collection[str]) -> None:
         """Delete files, on S3 with a request for each thousand."""
-        if self._scheme not in connections.S3:
+        if self._scheme not in _S3:
             for path in paths:
                 self.delete(path)
             return
@@ -169,7 +168,7 @@ class FsspecStorage:
         for refused in answer.get("Errors", ()):
             if refused.get("Code") != "NoSuchKey":
                 path = str(refused.get("Key", "")).removeprefix(folder)
-                with _Translation(self, f"cannot delete {path!r} below {self.root!r}"):
+                with self._connection(f"cannot delete {path!r} below {self.root!r}"):
                     raise RefusedKeyError(refused)
 
     @property
@@ -201,41 +200,31 @@ class FsspecStorage:
     ) -> Iterator[tuple[Any, str]]:
         """Yield the file system and the full path; any failure becomes a typed error."""
         check_path(path, root_allowed=root_allowed)
-        translation = _Translation(self, f"cannot {verb} {path!r} below {self.root!r}")
         guard = _MEMORY_LOCK if self._in_memory else contextlib.nullcontext()
-        with translation, guard:
-            system = connections.file_system(self._scheme, self.options)
+        with self._connection(f"cannot {verb} {path!r} below {self.root!r}") as system, guard:
             root = system._strip_protocol(self.root).rstrip("/")
             yield system, f"{root}/{path}" if path else root
-            connections.worked(self._scheme, self.options)
+
+    def _connection(self, what: str) -> contextlib.AbstractContextManager[Any]:
+        return connection(self._scheme, self.options, _connect, what)
 
 
-@dataclass(frozen=True, slots=True)
-class _Translation:
-    """Turns any error of a file system's library into a `StorageError` without secrets."""
+def _connect(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
+    """Make a file system.
 
-    storage: FsspecStorage
-    what: str
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not isinstance(error, Exception) or isinstance(error, HoodieError):
-            return
-        kind_of_ours, storage = meaning(error), self.storage
-        connections.failed(storage._scheme, storage.options, kind_of_ours)
-        options = {name: connections.argument(text) for name, text in storage.options.items()}
-        secrets = secrets_among(options)
-        shown = masked(f"{type(error).__name__}: {error}", secrets)
-        # The original error is chained only if nothing in it holds what the message must not.
-        safe = not any(holds_any(str(link), secrets) for link in chained(error))
-        raise kind_of_ours(f"{self.what}: {shown}") from (error if safe else None)
+    fsspec's cache would return a failed one again, and is shared with other code of the process.
+    The S3 library's two layers of retries are off: they would repeat a conditional put whose answer
+    was lost, and then report the name as taken by another writer.
+    """
+    arguments = {name: argument(text) for name, text in options.items()}
+    fresh = {"use_listings_cache": False, "skip_instance_cache": True}
+    if scheme not in _S3:
+        return fsspec.filesystem(scheme, **fresh, **arguments)
+    given = arguments.pop("config_kwargs", None)
+    config = {**(given if isinstance(given, dict) else {}), "retries": {"total_max_attempts": 1}}
+    system = fsspec.filesystem(scheme, **fresh, config_kwargs=config, **arguments)
+    system.retries = 1
+    return system
 
 
 def _modified_ms(info: Mapping[str, object]) -> int:

@@ -1,7 +1,8 @@
 """The check that a storage's server obeys the condition of a put-if-absent.
 
-A server that does not know ``If-None-Match`` silently ignores it and overwrites: two writers would
-both believe that they won.
+A server that does not know the condition (``If-None-Match``, Google's
+``x-goog-if-generation-match``) silently ignores it and overwrites: two writers would both believe
+that they won.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def check_condition_obeyed(storage: Storage, unique: str) -> None:
     raise OptionError(
         FileOptions.allow_non_atomic_storage.key,
         None,
-        f"the server of {storage.root} ignores the condition If-None-Match and overwrites what is "
-        "there, so two writers could both believe that they won; use one that obeys it, or set "
-        "the option to true only if one process at a time ever writes to the table",
+        f"the server of {storage.root} ignores the condition of a put (If-None-Match, or Google's "
+        "x-goog-if-generation-match) and overwrites what is there, so two writers could both "
+        "believe that they won; use one that obeys it, or set the option to true only if one "
+        "process at a time ever writes to the table",
     )

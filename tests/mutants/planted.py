@@ -2005,6 +2005,34 @@ STORAGE = [
         "tests/unit/storage/test_local.py::test_links_that_lead_outside_are_refused",
         "P20: files outside the table are written",
     ),
+    Mutant(
+        "a put on Google and Azure has no condition",
+        instead(
+            "ObjectStorage._put",
+            lambda put, storage, verb, path, data, _: put(storage, verb, path, data, "overwrite"),
+        ),
+        "tests/contract/storage/test_storage_contract.py"
+        "::test_a_second_put_is_refused_and_changes_nothing[obstore]",
+        "P5, P6: two processes take one name",
+    ),
+    Mutant(
+        "obstore repeats a put by itself",
+        within("clouds.connect", _NO_RETRIES=None),
+        "tests/unit/storage/test_clouds.py::test_what_a_store_is_opened_with",
+        "P4: after a lost answer its own file is taken for another writer's",
+    ),
+    Mutant(
+        "a missing file keeps others from being deleted",
+        Text("        if len(keys) > 1:  # the first", "        if False:  # the first"),
+        "tests/unit/storage/test_object_storage.py::test_what_is_not_there_keeps_no_other_file",
+        "P16: files of a rolled-back write stay",
+    ),
+    Mutant(
+        "obstore is used in the child of a fork",
+        within("clouds.connect", _users=set()),
+        "tests/unit/storage/test_clouds.py::test_a_process_that_was_forked_from_a_user_is_refused",
+        "a worker hangs for ever",
+    ),
 ]
 
 WRITERS = "tests/integration/test_several_writers.py"

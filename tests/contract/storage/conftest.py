@@ -2,8 +2,11 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from obstore.store import MemoryStore
 
+from hoodie_ds.storage import clouds
 from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.testing import FaultyStorage, MemoryStorage
@@ -12,14 +15,19 @@ PLACES = [
     "local",
     "memory",
     "s3",
-    pytest.param("versitygw", marks=pytest.mark.slow),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("versitygw", "gcs", "azurite")),
+    "obstore",
     "test kit",
     "subfolder",
 ]
 
+_MEMORY = MemoryStore()
+
 
 @pytest.fixture(params=PLACES)
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+def storage(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Storage:
     if request.param == "local":
         return open_storage(str(tmp_path / "table"))
     if request.param == "test kit":
@@ -28,8 +36,11 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
         return cast(Storage, FaultyStorage(MemoryStorage(f"memory://{tmp_path}")))
     if request.param == "subfolder":
         return SubfolderStorage(open_storage(str(tmp_path)), "table")
-    if request.param in ("s3", "versitygw"):
+    if request.param == "obstore":
+        monkeypatch.setattr(clouds, "connect", lambda place, options: _MEMORY)
+        return ObjectStorage(f"gs://tables{tmp_path}")
+    if request.param in ("s3", "versitygw", "gcs", "azurite"):
         server = request.getfixturevalue(request.param)
-        return open_storage(f"s3://tables{tmp_path}", server.options)
+        return open_storage(server.url(tmp_path), server.options)
     # The memory file system is one for the whole process: each test has a folder of its own.
     return open_storage(f"memory://{tmp_path}")

@@ -11,6 +11,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.storage.connect import open_storage
+from tests.store_server import StoreServer
 from tests.tally import tally
 
 _ROUNDS = 500
@@ -79,7 +80,8 @@ def race(root: str, options: dict[str, str], rounds: int) -> Counter[tuple[int, 
     return rounds_by_outcome
 
 
-PLACES = ["local", *(pytest.param(name, marks=pytest.mark.slow) for name in ("s3", "versitygw"))]
+SERVERS = ("s3", "versitygw", "gcs", "azurite")
+PLACES = ["local", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS)]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -88,7 +90,8 @@ def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(
 ) -> None:
     root, options = str(tmp_path), {}
     if place != "local":
-        root, options = f"s3://tables{tmp_path}", request.getfixturevalue(place).options
+        server: StoreServer = request.getfixturevalue(place)
+        root, options = server.url(tmp_path), server.options
     outcomes = race(root, options, _ROUNDS)
     assert outcomes == {(1, True): _ROUNDS}
     tally(f"races, {place}", outcomes.total())

@@ -5,9 +5,17 @@ from __future__ import annotations
 import errno
 
 import pytest
+from obstore import exceptions
 
-from hoodie_ds.errors import AccessDeniedError, OutOfSpaceError, StorageError, UnavailableError
-from hoodie_ds.storage.foreign_errors import meaning
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    NotFoundError,
+    OutOfSpaceError,
+    StorageError,
+    UnavailableError,
+)
+from hoodie_ds.storage.foreign_errors import meaning, shown
 
 
 def answered(status: int, code: str = "Odd") -> Exception:
@@ -43,3 +51,40 @@ def test_expired_credentials_are_access_denied() -> None:
     wrapped = OSError(errno.EINVAL, "the provided token is malformed or otherwise invalid")
     wrapped.__cause__ = answered(400, "InvalidToken")
     assert meaning(wrapped) is AccessDeniedError
+
+
+METADATA = "Error performing token request: Error performing GET http://169.254.169.254/token"
+TOKENS = "Error performing token request: Error performing POST https://oauth2.example.org"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("AlreadyExistsError", "Server returned non-2xx status code: 409", AlreadyExistsError),
+        ("PermissionDeniedError", "no", AccessDeniedError),
+        ("UnauthenticatedError", "no", AccessDeniedError),
+        ("GenericError", "non-2xx status code: 404 Not Found: no container", NotFoundError),
+        ("GenericError", "non-2xx status code: 429 Too Many Requests", UnavailableError),
+        (
+            "GenericError",
+            "Bulk delete request failed for k: Busy (code: 503)",
+            UnavailableError,
+        ),
+        ("GenericError", "non-2xx status code: 418 I'm a teapot", StorageError),
+        ("GenericError", "HTTP error: error sending request", UnavailableError),
+        ("GenericError", "Account must be specified", StorageError),
+        ("GenericError", f"{METADATA} - HTTP error: error sending request", AccessDeniedError),
+        ("GenericError", f"{METADATA} - non-2xx status code: 404 Not Found", AccessDeniedError),
+        ("GenericError", f"{METADATA} - non-2xx status code: 503 Busy", UnavailableError),
+        ("GenericError", f"{TOKENS} - non-2xx status code: 400 Bad Request", AccessDeniedError),
+        ("GenericError", f"{TOKENS} - HTTP error: error sending request", UnavailableError),
+    ],
+)
+def test_errors_of_obstore(name: str, text: str, kind: type[StorageError]) -> None:
+    assert meaning(getattr(exceptions, name)(text)) is kind
+
+
+def test_what_a_library_dumps_is_not_shown() -> None:
+    dumped = FileNotFoundError("no f:\n <Code>\n\n\nDebug source:\nNotFound {\n    path: f\n}")
+    assert shown(dumped) == "FileNotFoundError: no f: <Code>"
+    assert shown(ValueError("two\nlines")) == "ValueError: two\nlines"

@@ -1,4 +1,4 @@
-"""A stream of upserts into a table on S3: batches replayed, a death in the middle of one."""
+"""A stream of upserts into a table on an object store: batches replayed, a death in one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.s3_server import S3Server
+from tests.store_server import StoreServer
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
 from tests.unit.transaction.failed_tables import DyingStorage, KilledError
 
@@ -62,13 +62,13 @@ class Stream:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["s3", "versitygw"], indirect=True)
+@pytest.mark.parametrize("server", ["s3", "versitygw", "gcs", "azurite"], indirect=True)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("operation", "after"), [(9, False), (18, False), (25, True)])
-def test_a_stream_on_s3_equals_the_model(
-    server: S3Server, tmp_path: object, kind: str, operation: int, after: bool
+def test_a_stream_on_an_object_store_equals_the_model(
+    server: StoreServer, tmp_path: object, kind: str, operation: int, after: bool
 ) -> None:
-    path = f"s3://tables{tmp_path}"
+    path = server.url(tmp_path)
     opts = {**TRIPS, **server.table_options, TYPE: kind}
     real = open_storage(path, server.options)
     table = HoodieTable(path, opts)

@@ -1,0 +1,185 @@
+"""Storage on Google Cloud Storage and Azure; only this and `clouds` import obstore.
+
+obstore has one interface for both, creates an object on condition, repeats no request if it is
+told so, and needs no other package.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from hoodie_ds.storage import clouds
+from hoodie_ds.storage.connections import connection
+from hoodie_ds.storage.path import check_path
+from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.streams import GuardedInput, whole_output
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_LEAST_READ: Final = 1 << 20
+"""Smaller reads of an input share a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStorage:
+    """A `Storage` on a store of obstore."""
+
+    root: str  # URL without credentials
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+    def read(self, path: str) -> bytes:
+        """Return a whole file."""
+        with self._call("read", path) as (store, key):
+            return cast(bytes, store.get(key).bytes().to_bytes())
+
+    def open_input(self, path: str) -> BinaryIO:
+        """Open a file for reading in ranges."""
+        with self._call("open", path) as (store, key):
+            size = store.head(key)["size"]
+        ranges = _Ranges(size, lambda start, end: store.get_range(key, start=start, end=end))
+
+        def translated(read: Callable[[], bytes]) -> bytes:
+            with self._call("read", path):
+                return read()
+
+        buffered = io.BufferedReader(ranges, _LEAST_READ)
+        return cast(BinaryIO, GuardedInput(cast(BinaryIO, buffered), translated))
+
+    def open_output(self, path: str) -> contextlib.AbstractContextManager[BinaryIO]:
+        """Open a new file for writing, which is held in memory and stored at the end."""
+        check_path(path)
+        return whole_output(lambda data: self._put("write", path, data, "create"))
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create a file, whole, for exactly one caller."""
+        self._put("create", path, data, "create")
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file, whole."""
+        self._put("replace", path, data, "overwrite")
+
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> builtins.list[FileStatus]:
+        """Return the files in a folder, or its sub-folders."""
+        with self._call("list", path, root_allowed=True) as (store, key):
+            if recursive and not folders:
+                found, below = store.list(key).collect(), []
+            else:
+                listed = store.list_with_delimiter(key)
+                found, below = listed["objects"], listed["common_prefixes"]
+        if folders:
+            statuses = [FileStatus(folder.removeprefix(self._folder), 0) for folder in below]
+        else:
+            statuses = [
+                FileStatus(
+                    one["path"].removeprefix(self._folder),
+                    one["size"],
+                    int(one["last_modified"].timestamp() * 1000),
+                )
+                for one in found
+                if one["path"] != key  # how some tools mark the folder itself
+            ]
+        return sorted(statuses, key=lambda status: status.path)
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with all that is in it."""
+        with self._call("delete", path) as (store, key):
+            _delete(store, [one["path"] for one in store.list(key).collect()] or [key])
+
+    def delete_many(self, paths: Collection[str]) -> None:
+        """Delete files, on Azure with a request for each 256."""
+        for path in paths:
+            check_path(path)
+        if paths:
+            with self._call("delete", min(paths)) as (store, _):
+                _delete(store, [self._folder + path for path in sorted(set(paths))])
+
+    def _put(self, verb: str, path: str, data: bytes, mode: str) -> None:
+        with self._call(verb, path) as (store, key):
+            store.put(key, data, mode=mode, use_multipart=False)
+
+    @contextlib.contextmanager
+    def _call(
+        self, verb: str, path: str, *, root_allowed: bool = False
+    ) -> Iterator[tuple[Any, str]]:
+        """Yield the store and the file's key; any failure becomes a typed error."""
+        check_path(path, root_allowed=root_allowed)
+        place = "/".join(self.root.split("/", 3)[:3])
+        what = f"cannot {verb} {path!r} below {self.root!r}"
+        with connection(place, self.options, clouds.connect, what) as store:
+            yield store, (self._folder + path).rstrip("/")
+
+    @property
+    def _folder(self) -> str:
+        """What the keys of the table's files begin with: empty if it is the whole bucket."""
+        _, _, folder = self.root.partition("://")[2].partition("/")
+        return f"{folder}/" if folder else ""
+
+
+class _Ranges(io.RawIOBase):
+    """An object as a file, each read of which is a request."""
+
+    def __init__(self, size: int, fetch: Callable[[int, int], Any]) -> None:
+        self._size = size
+        self._fetch = fetch
+        self._position = 0
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill a buffer, as far as the object goes."""
+        view = memoryview(buffer)
+        data = self._read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        """Return what is left, with one request."""
+        return bytes(self._read(self._size))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position and return it."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def readable(self) -> bool:
+        """Return true."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return true."""
+        return True
+
+    def _read(self, size: int) -> memoryview:
+        end = min(self._position + size, self._size)
+        data = memoryview(self._fetch(self._position, end) if self._position < end else b"")
+        self._position += len(data)
+        return data
+
+
+def _delete(store: Any, keys: Sequence[str]) -> None:  # noqa: ANN401
+    from obstore.exceptions import GenericError
+
+    try:
+        store.delete(keys)
+    except (FileNotFoundError, GenericError) as error:
+        if not _is_gone(error):
+            raise
+        if len(keys) > 1:  # the first that is missing has ended the request
+            for key in keys:
+                _delete(store, [key])
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether there was no file to delete.
+
+    Azure with a hierarchical namespace keeps the folders of deleted files and lists no folder among
+    files, so that a folder with others below may be left.
+    """
+    return isinstance(error, FileNotFoundError) or "non-empty directory" in str(error)
