@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,8 +17,9 @@ from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
-from hoodie_ds.reader.late_columns import Places
-from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader
+from hoodie_ds.reader.late_columns import Places, rows_at
+from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader, OpenLogs
+from hoodie_ds.reader.merge_outcomes import MergeOutcome, Positions, merge_outcomes
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
@@ -80,6 +81,8 @@ class FileSliceReader:
     compete with theirs, as in Hudi's incremental queries. Records of `held_bytes` of a slice's log
     files are held in memory. Of larger ones only compared columns are held, unless merging needs
     complete rows.
+
+    A reader that `remembers` keeps the outcome of each merge for later queries of this process.
     """
 
     view: FileSystemView
@@ -90,6 +93,7 @@ class FileSliceReader:
     virtual_keys: MadeColumn | None = None
     only_commits: tuple[str, ...] | None = None
     held_bytes: int = HELD_BYTES
+    remembers: bool = False
 
     def read(
         self,
@@ -112,19 +116,36 @@ class FileSliceReader:
         `pruner` rules out may come nevertheless. `part` is a number and a count of parts of a base
         file without log files; the reader of the first part compares the file's checksum.
         """
+        is_alone = counts is None and changes is None and lacking is None
         counts = counts or MergeCounts()
         # Which rows lack columns must not depend on the requested columns.
         whole = columns if lacking is None else self.schema.names
         with naming_remedies(self.view.storage, self.view.timeline):
-            logged, fetched, places = self._fetched(slice_, columns, whole, counts, pruner)
+            logs = self.open_logs(slice_)
+            outcomes, key = merge_outcomes(self.view.storage), None
+            if self.remembers and is_alone and columns and (pruner is None or pruner.keys is None):
+                key = self.outcome_key(slice_, logs)
+            known = None if key is None else outcomes.get(key)
+            if known is not None:
+                with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
+                    yield from base.staying(columns, known.staying())
+                yield from self.rows_at(logs, known.records, columns)
+                return
+            places = None if key is None else Places()
+            logged, fetched, places = self._fetched(
+                slice_, logs, columns, whole, counts, pruner, places
+            )
             if logged is None:
                 with self._base(slice_, keep_dictionaries, pruner, part) as base:
                     yield from base.pieces(columns)
                 return
             assert part == WHOLE, slice_
             merge = logged[0].over(logged[1])
+            staying: list[Mask] = []
             with self._base(slice_, keep_dictionaries, pruner) as base:
                 for rows, keep in self._merged(base, merge, fetched):
+                    if key is not None:
+                        staying.append(keep)
                     if changes is not None:
                         changes.removed(rows.filter(pa.array(~keep)))
                     yield rows.select(columns).filter(pa.array(keep))
@@ -132,37 +153,70 @@ class FileSliceReader:
                 rows = merge.complete_rows(lacking)
             else:
                 rows = merge.new_rows()
-            late = None if places is None else places.rows(self._blocks(slice_, columns), rows)
-            for new in late or [rows]:
+            found = None if places is None else places.of(rows)
+            if found is not None and self._exceeds_memory(slice_):
+                added = self.rows_at(logs, found, columns)
+            else:
+                added = iter([rows])
+            for new in added:
                 if changes is not None:
                     changes.added(new)
                 yield new.select(columns)
+            if key is not None and found is not None:
+                outcomes.put(key, MergeOutcome.of(staying, found))
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
     def _fetched(
         self,
         slice_: FileSlice,
+        logs: OpenLogs,
         columns: Sequence[str],
         whole: Sequence[str],
         counts: MergeCounts,
         pruner: Pruner | None,
+        places: Places | None,
     ) -> tuple[tuple[AnyMerger, RecordSet] | None, Sequence[str], Places | None]:
-        """What `logged` returns, the columns that it has, and the places of the other values.
+        """What `logged` returns, the columns that it has, and the places of the records.
 
-        Those columns are `columns`; if log files have rows of some columns only, all of `whole`.
+        Those columns are `columns`, or the compared ones if there may be no room for others; if log
+        files have rows of some columns only, all of `whole`.
         """
-        places = self._places(slice_)
-        logged = self.logged(slice_, columns, counts, pruner, places)
+        is_late = isinstance(self.merger, Merger) and self._exceeds_memory(slice_)
+        if is_late and places is None:
+            places = Places()
+        read = () if is_late else columns
+        logged = self.logged(slice_, logs, read, counts, pruner, places)
         if logged is None or not isinstance(logged[0], PartialMerger):
             return logged, columns, places
         if places is not None or whole is not columns:
             counts.log_blocks, counts.log_records = 0, 0
-            logged = self.logged(slice_, whole, counts, pruner)
+            logged = self.logged(slice_, logs, whole, counts, pruner)
         return logged, whole, None
+
+    def rows_at(
+        self, logs: OpenLogs, places: Positions, columns: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        """Yield the rows at some places of log files."""
+        schema = pa.schema(map(self.schema.field, columns))
+        reader = LogReader(self.view, schema, (), None, held_bytes=self.held_bytes)
+        return rows_at(reader.records(logs, places), places)
+
+    def outcome_key(self, slice_: FileSlice, logs: OpenLogs) -> Hashable | None:
+        """Return what the outcome of a slice's merge depends on; None if it is not kept.
+
+        Rows of commits that do not count are no rows of the slice, and mergers of complete rows
+        make rows that are in no file.
+        """
+        if not isinstance(self.merger, Merger) or self.only_commits is not None or not logs.places:
+            return None
+        types = tuple((field.name, str(field.type)) for field in self.compared)
+        rule = self.merger, self.ordering_fields, self.delete_marker, types
+        return slice_.base, logs.places, rule
 
     def logged(
         self,
         slice_: FileSlice,
+        logs: OpenLogs,
         columns: Sequence[str],
         counts: MergeCounts,
         pruner: Pruner | None = None,
@@ -170,13 +224,11 @@ class FileSliceReader:
     ) -> tuple[AnyMerger, RecordSet] | None:
         """Return the newest record of each key in the log files, with their merger, if any.
 
-        With `places` they are marked, and have the compared columns only. See `read`.
+        With `places` they are marked. See `read`.
         """
-        if not slice_.logs:
-            return None
         parts: list[RecordSet] = []
         held, limit = 0, _HELD_RECORDS
-        for block in self._blocks(slice_, columns if places is None else ()):
+        for block in self._log_records(logs, columns):
             if places is not None and block.records.lacking is not None:
                 return self._partial_merger(slice_), block.records  # places are of no use then
             part = block.records if places is None else places.marked(block)
@@ -198,9 +250,18 @@ class FileSliceReader:
         counts.merged_records = combined.num_rows
         return merger, combined
 
-    def _blocks(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[BlockRecords]:
-        """Iterate over the blocks of the log files; see `needed`."""
-        reader = LogReader(
+    def open_logs(self, slice_: FileSlice) -> OpenLogs:
+        """Return the blocks of a slice's log files that count."""
+        return self._log_reader(()).open(slice_.logs)
+
+    def _log_records(
+        self, logs: OpenLogs, columns: Sequence[str], among: Positions | None = None
+    ) -> Iterator[BlockRecords]:
+        """Iterate over blocks of log files; see `needed`."""
+        return self._log_reader(columns).records(logs, among)
+
+    def _log_reader(self, columns: Sequence[str]) -> LogReader:
+        return LogReader(
             self.view,
             pa.schema(map(self._keyed.field, self.needed(columns))),
             self.ordering_fields,
@@ -209,13 +270,9 @@ class FileSliceReader:
             self.held_bytes,
             self.only_commits,
         )
-        return reader.by_block(slice_.logs)
 
-    def _places(self, slice_: FileSlice) -> Places | None:
-        """Return what remembers the places of records; None if they are held whole."""
-        if not isinstance(self.merger, Merger):
-            return None
-        return Places() if sum(log.size for log in slice_.logs) > self.held_bytes else None
+    def _exceeds_memory(self, slice_: FileSlice) -> bool:
+        return sum(log.size for log in slice_.logs) > self.held_bytes
 
     def stored(self, rows: pa.Table, is_complete: bool) -> RecordSet:
         """Rows of a base file as records, complete ones or the compared columns."""
@@ -288,8 +345,10 @@ class FileSliceReader:
         keep_dictionaries: bool,
         pruner: Pruner | None,
         part: tuple[int, int] = WHOLE,
+        is_merged: bool | None = None,
     ) -> Iterator[_Base]:
-        base = slice_.base
+        """The base file; `is_merged` says whether other rows may come in place of its own."""
+        base, is_merged = slice_.base, bool(slice_.logs) if is_merged is None else is_merged
         if base is None:
             yield _Base(None, None, None)
             return
@@ -312,7 +371,7 @@ class FileSliceReader:
             if pruner is not None:
                 numbers = range(reader.num_row_groups) if numbers is None else numbers
                 partition = slice_.group.partition_path
-                numbers = pruner.row_groups(reader, partition, numbers, bool(slice_.logs))
+                numbers = pruner.row_groups(reader, partition, numbers, is_merged)
             yield _Base(reader, numbers, self.only_commits)
 
 
@@ -336,6 +395,20 @@ class _Base:
         for rows in self.reader.pieces(fetched, self.row_groups):
             counted = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
             yield rows.filter(counted).select(list(columns))
+
+    def staying(self, columns: Sequence[str], stays: Mask) -> Iterator[pa.Table]:
+        """Yield the rows that stay, by the rows of the whole file; nothing else is read."""
+        if self.reader is None:
+            return
+        ends = np.cumsum([0, *map(self.reader.rows_in, range(self.reader.num_row_groups))])
+        for number in range(len(ends) - 1) if self.row_groups is None else self.row_groups:
+            start, end = ends[number : number + 2]
+            if not stays[start:end].any():
+                continue
+            for rows in self.reader.pieces(list(columns), [number]):
+                keep = stays[start : start + rows.num_rows]
+                start += rows.num_rows
+                yield rows if keep.all() else rows.filter(pa.array(keep))
 
     def large_pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the same rows in pieces of about `_AHEAD_ROWS`."""

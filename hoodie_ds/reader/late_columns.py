@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.log_reader import BlockRecords
+from hoodie_ds.reader.merge_outcomes import BlockId, Positions
 from hoodie_ds.record.merge.merger import RecordSet
 
 _PLACE: Final = "_hoodie_py_place"
@@ -25,7 +26,7 @@ _ROW_BITS: Final = 32
 class Places:
     """Places of records: in which block of which log file, and which of its records."""
 
-    _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+    _numbers: dict[BlockId, int] = field(default_factory=dict)
 
     def marked(self, block: BlockRecords) -> RecordSet:
         """Return the records of a block with a column of their places."""
@@ -34,27 +35,33 @@ class Places:
         places = pa.array(np.arange(first, first + block.records.num_rows, dtype=np.int64))
         return replace(block.records, rows=block.records.rows.append_column(_PLACE, places))
 
-    def rows(self, blocks: Iterable[BlockRecords], chosen: pa.Table) -> Iterator[pa.Table]:
-        """Yield rows with all of their columns, those of a block at a time.
-
-        `blocks` are those of the same log files, read again, and `chosen` rows of `marked` records.
-        Raises `TimelineError` if a block is gone since.
-        """
+    def of(self, chosen: pa.Table) -> Positions:
+        """Return the places of rows of `marked` records, by block."""
         places = np.sort(chosen.column(_PLACE).to_numpy())
-        left = len(places)
-        for block in blocks:
-            number = self._numbers.get((block.log.path, block.number))
-            if number is None:
-                continue
-            ends = [number << _ROW_BITS, (number << _ROW_BITS) + block.records.num_rows]
-            start, end = np.searchsorted(places, ends)
-            left -= int(end - start)
-            rows = block.records.rows
-            if end - start < rows.num_rows:
-                rows = rows.take(pa.array(places[start:end] - ends[0]))
-            yield rows
-        if left:
-            raise TimelineError(
-                f"{left} rows of the log files are gone that were there a moment ago: a rollback, "
-                "a restore or a clean came in between; read the table again"
-            )
+        found = {}
+        for block, number in self._numbers.items():
+            start, end = np.searchsorted(places, [number << _ROW_BITS, (number + 1) << _ROW_BITS])
+            if start < end:
+                found[block] = (places[start:end] - (number << _ROW_BITS)).astype(np.int32)
+        return found
+
+
+def rows_at(blocks: Iterable[BlockRecords], places: Positions) -> Iterator[pa.Table]:
+    """Yield the rows at some places of log files, those of a block at a time.
+
+    Raises `TimelineError` if a block is gone since its places were found.
+    """
+    left = set(places)
+    for block in blocks:
+        at = places.get((block.log.path, block.number))
+        if at is None:
+            continue
+        left.remove((block.log.path, block.number))
+        rows = block.records.rows
+        yield rows if len(at) == rows.num_rows else rows.take(pa.array(at))
+    if left:
+        raise TimelineError(
+            f"{sum(len(places[block]) for block in left)} rows of the log files are gone that were "
+            "there a moment ago: a rollback, a restore or a clean came in between; read the table "
+            "again"
+        )

@@ -7,7 +7,7 @@ that a rollback command names do not count either (Hudi tech spec, "log format")
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -26,6 +26,7 @@ from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.hints import COPY
+from hoodie_ds.reader.merge_outcomes import BlockId
 from hoodie_ds.reader.uncommitted_logs import (
     is_uncommitted,
     refuse_rolled_back,
@@ -53,6 +54,13 @@ class BlockRecords(NamedTuple):
     log: LogFile
     number: int
     records: RecordSet
+
+
+class OpenLogs(NamedTuple):
+    """The blocks of log files that count, in the order of merging, and all blocks that are held."""
+
+    places: tuple[BlockPlace, ...]
+    files: Mapping[LogFile, list[LogBlock]]
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,10 @@ class LogReader:
 
     def by_block(self, logs: tuple[LogFile, ...]) -> Iterator[BlockRecords]:
         """Yield the records of all blocks that count, block by block; raises as `read`."""
+        return self.records(self.open(logs))
+
+    def open(self, logs: tuple[LogFile, ...]) -> OpenLogs:
+        """Return the blocks that count; raises as `read`."""
         held = sum(log.size for log in logs) <= self.held_bytes
         files = {log: self._blocks(log) for log in logs} if held else {}
         rolled_back, places = set(), []
@@ -96,11 +108,20 @@ class LogReader:
                 elif block.block_type is not BlockType.CORRUPT:
                     places.append(BlockPlace.of(log, number, block))
         refuse_rolled_back(self.view, rolled_back)
+        counted = [p for p in places if p.time not in rolled_back and self._counts(p)]
+        return OpenLogs(tuple(in_order(counted)), files)
+
+    def records(
+        self, logs: OpenLogs, among: Container[BlockId] | None = None
+    ) -> Iterator[BlockRecords]:
+        """Yield the records of opened log files, block by block, or of the blocks `among` them."""
         opened, blocks = None, list[LogBlock]()
-        for place in in_order([p for p in places if p.time not in rolled_back and self._counts(p)]):
+        for place in logs.places:
             log = place.log
+            if among is not None and (log.path, place.number) not in among:
+                continue
             if log is not opened:
-                opened, blocks = log, files[log] if held else self._blocks(log)
+                opened, blocks = log, logs.files.get(log) or self._blocks(log)
             block = blocks[place.number]
             yield BlockRecords(place.time, log, place.number, self._records(place, block))
             release(block.content)

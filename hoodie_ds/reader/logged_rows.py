@@ -7,6 +7,7 @@ of its base file without those that are replaced, and the rows from here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,13 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.reader.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
-from hoodie_ds.reader.log_reader import LogReader
+from hoodie_ds.reader.late_columns import Places
+from hoodie_ds.reader.log_reader import LogReader, OpenLogs
+from hoodie_ds.reader.merge_outcomes import MergeOutcome, merge_outcomes
 from hoodie_ds.record.merge.hook_merger import AnyMerge
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.ordering import unconditional
+from hoodie_ds.record.merge.partial_merger import PartialMerger
 from hoodie_ds.table.file_slice import FileSlice
 
 
@@ -31,45 +35,54 @@ class LoggedRows:
 
     reader: FileSliceReader
 
-    def keys(self, slice_: FileSlice) -> pa.Array:
-        """Return the record keys of all records in the log files that count, each once."""
-        marker = self.reader.delete_marker
-        reader = LogReader(self.reader.view, pa.schema([KEY_FIELD]), (), marker)
-        columns = [part.rows.column(RECORD_KEY) for part in reader.read(slice_.logs)]
-        chunks = [chunk for column in columns for chunk in column.chunks]
-        return pc.unique(pa.chunked_array(chunks, KEY_FIELD.type))
-
     def replaced(self, slice_: FileSlice) -> Mask:
-        """Return which rows of a slice's base file have one of `keys`, in the order of the file."""
+        """Return which rows of a slice's base file have the key of a record that counts."""
         assert slice_.base is not None
-        keys, path = pa.chunked_array([self.keys(slice_)]), slice_.base.path
-        with self.reader.view.storage.open_input(path) as source:
-            base = BaseFileReader(source, self.reader.schema, path, trusted=slice_.base.trusted)
-            groups = (self._group(base, at, [RECORD_KEY]) for at in range(base.num_row_groups))
-            found = [_hits(group, keys) for group in groups]
-        return np.concatenate([np.zeros(0, np.bool_), *found])
+        logs = self.reader.open_logs(slice_)
+        outcomes = merge_outcomes(self.reader.view.storage)
+        key = "keys", slice_.base, logs.places, self.reader.delete_marker
+        known = outcomes.get(key)
+        if known is None:
+            with self._base(slice_) as base:
+                keys = pa.chunked_array([self.keys(logs)])
+                groups = (self._group(base, at, [RECORD_KEY]) for at in range(base.num_row_groups))
+                known = MergeOutcome.of([~_hits(group, keys) for group in groups], {})
+            outcomes.put(key, known)
+        return ~known.staying()
 
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of a slice, read whole, that have one of `keys`.
+        """Yield the rows of a slice, read whole, that have the key of a record that counts.
 
         Little is read of the base file: nothing if its statistics show that every record of the log
         files is newer, else the compared columns, and whole rows only where some stay or are
         merged.
         """
-        logged = self.reader.logged(slice_, columns, MergeCounts())
+        logs = self.reader.open_logs(slice_)
+        outcomes = merge_outcomes(self.reader.view.storage)
+        key = self.reader.outcome_key(slice_, logs)
+        known = None if key is None else outcomes.get(("records", key))
+        if known is not None:
+            yield from self.reader.rows_at(logs, known.records, columns)
+            return
+        places = None if key is None else Places()
+        logged = self.reader.logged(slice_, logs, columns, MergeCounts(), places=places)
+        if logged is not None and places is not None and isinstance(logged[0], PartialMerger):
+            places = None
+            logged = self.reader.logged(slice_, logs, columns, MergeCounts())
         if logged is None:
             return
         merger, records = logged
         if slice_.base is None:
             yield merger.over(records).new_rows().select(columns)
             return
-        with self.reader.view.storage.open_input(slice_.base.path) as source:
-            path, trusted = slice_.base.path, slice_.base.trusted
-            base = BaseFileReader(source, self.reader.schema, path, trusted=trusted)
+        with self._base(slice_) as base:
             if isinstance(merger, Merger):
                 wins = self._surely_wins(merger, records, base)
-                yield records.take(np.flatnonzero(wins)).changed_rows().select(columns)
+                rows = records.take(np.flatnonzero(wins)).changed_rows()
+                yield rows.select(columns)
                 records = records.take(np.flatnonzero(~wins))
+                if places is not None and not records.num_rows:
+                    outcomes.put(("records", key), MergeOutcome.of([], places.of(rows)))
             if not records.num_rows:
                 return
             merge, keys = merger.over(records), records.rows.column(RECORD_KEY)
@@ -79,6 +92,21 @@ class LoggedRows:
                 else:
                     yield self._staying(base, number, merge, keys, columns)
         yield merge.new_rows().select(columns)
+
+    def keys(self, logs: OpenLogs) -> pa.Array:
+        """Return the record keys of all records that count, each once."""
+        marker = self.reader.delete_marker
+        reader = LogReader(self.reader.view, pa.schema([KEY_FIELD]), (), marker)
+        columns = [part.records.rows.column(RECORD_KEY) for part in reader.records(logs)]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        return pc.unique(pa.chunked_array(chunks, KEY_FIELD.type))
+
+    @contextmanager
+    def _base(self, slice_: FileSlice) -> Iterator[BaseFileReader]:
+        assert slice_.base is not None
+        path, trusted = slice_.base.path, slice_.base.trusted
+        with self.reader.view.storage.open_input(path) as source:
+            yield BaseFileReader(source, self.reader.schema, path, trusted=trusted)
 
     def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
         """Which records replace any row of the base file that has their key."""

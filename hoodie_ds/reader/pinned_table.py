@@ -179,7 +179,9 @@ class PinnedTable:
         """Which files are visible."""
         return FileSystemView(self.table.storage, self.timeline, self.verify)
 
-    def reader(self, view: FileSystemView | None = None) -> FileSliceReader:
+    def reader(
+        self, view: FileSystemView | None = None, remembers: bool = False
+    ) -> FileSliceReader:
         """Return the reader of the slices; `view` says which blocks of log files count."""
         properties = self.table.properties
         merges = properties.table_type is TableType.MERGE_ON_READ
@@ -191,6 +193,7 @@ class PinnedTable:
             properties.ordering_fields if by_event_time else (),
             properties.delete_marker,
             virtual_keys(properties, self.schema),
+            remembers=remembers,
         )
 
 

@@ -59,7 +59,8 @@ class SliceExecutor:
         """
         part = (task.part, task.parts) if isinstance(task, PartTask) else WHOLE
         with refusing_deleted_files(self.pinned, task.slice):
-            yield from self.pinned.reader().read(task.slice, columns, pruner=self.pruner, part=part)
+            reader = self.pinned.reader(remembers=True)
+            yield from reader.read(task.slice, columns, pruner=self.pruner, part=part)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.reader.file_slice_reader import MergeCounts
+from hoodie_ds.reader.late_columns import Places, rows_at
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
@@ -26,7 +27,8 @@ WITH_LOGS = [name for name in golden_names() if "mor" in name]
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """The rows of a table, none of whose log files is held."""
     pinned = PinnedTable.latest(open_storage(str(path)))
-    reader, columns = replace(pinned.reader(), held_bytes=0), columns or pinned.schema.names
+    reader = replace(pinned.reader(remembers=True), held_bytes=0)
+    columns = columns or pinned.schema.names
     schema = pa.schema(map(pinned.schema.field, columns))
     parts = [rows for found in pinned.slices() for rows in reader.read(found, columns)]
     return pa.concat_tables([schema.empty_table(), *parts])
@@ -60,12 +62,11 @@ def test_a_block_that_has_gone_in_between_is_missed(tmp_path: Path) -> None:
     pinned = PinnedTable.latest(open_storage(str(unzip_table("v9_mor_bucket", tmp_path))))
     found = next(found for found in pinned.slices() if found.logs)
     reader = replace(pinned.reader(), held_bytes=0)
-    places = reader._places(found)
-    assert places is not None
-    logged = reader.logged(found, (), MergeCounts(), places=places)
+    places = Places()
+    logged = reader.logged(found, reader.open_logs(found), (), MergeCounts(), places=places)
     assert logged is not None
     with pytest.raises(TimelineError, match="of the log files are gone"):
-        list(places.rows(iter(()), logged[1].rows))
+        list(rows_at(iter(()), places.of(logged[1].rows)))
 
 
 def test_no_large_log_file_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

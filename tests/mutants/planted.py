@@ -1630,8 +1630,20 @@ READS = [
         "P1: rows of a failed batch are read",
     ),
     Mutant(
+        "what a merge came to is remembered of the base file alone",
+        instead("FileSliceReader.outcome_key", lambda key, reader, slice_, logs: slice_.base),
+        "tests/unit/reader/test_merge_outcomes.py::test_each_later_batch_is_seen",
+        "P1: a query shows rows as they were at an earlier query",
+    ),
+    Mutant(
+        "row groups without staying rows move the positions of others",
+        Text("start, end = ends[number : number + 2]", "start, end = ends[0], ends[-1]"),
+        "tests/unit/reader/test_merge_outcomes.py::test_each_later_batch_is_seen",
+        "P1: replaced rows come back, and others are lost",
+    ),
+    Mutant(
         "a log compaction is as new as where it lies",
-        within("LogReader.by_block", in_order=lambda places: places),
+        within("LogReader.open", in_order=lambda places: places),
         "tests/integration/test_log_compactions.py::test_what_was_written_meanwhile_is_newer",
         "P3: rows that were written between its plan and its end are lost",
     ),

@@ -165,7 +165,8 @@ class Stream(RuleBasedStateMachine):
         self, operation: str, keys: list[int], tasks: int, data: Any
     ) -> None:
         """A data file is lost, and restored later: the batch is refused meanwhile, or is right."""
-        paths = [path for path in self.table.files if ".hoodie" not in path]
+        others = (".hoodie", "_delta_log")
+        paths = [path for path in self.table.files if not path.startswith(others)]
         path = data.draw(st.sampled_from(sorted(paths)))
         lost = self.table.read(path)
         self.table.delete(path)

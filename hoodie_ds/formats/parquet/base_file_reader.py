@@ -132,6 +132,10 @@ class BaseFileReader:
         """Number of row groups in the file."""
         return int(self._file.num_row_groups)
 
+    def rows_in(self, row_group: int) -> int:
+        """Return the number of rows in a row group."""
+        return int(self._file.metadata.row_group(row_group).num_rows)
+
     @property
     def stored_schema(self) -> pa.Schema:
         """The columns of the file, in the types in which Arrow reads them."""
