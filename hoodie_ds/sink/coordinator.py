@@ -27,6 +27,7 @@ from hoodie_ds.filters.predicate import ALL
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.keys.keygen import KeyGenerator
+from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import note_failures
 from hoodie_ds.services.post_commit import catch_up
@@ -244,7 +245,7 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
-        KeyGenerator.of(key_spec(properties, self.options))  # refuses unsupported options
+        merger_of(properties, self.options.merge_hook)  # refuses a hook that cannot be imported
         return WritePlan(
             table=table or Table(self.storage, properties),
             timeline=timeline,
@@ -252,6 +253,7 @@ class Coordinator:
             operation=operation,
             index=index,
             schema=columns,
+            key_generator=KeyGenerator.of(key_spec(properties, self.options)),
             declared=declared_avro(table, timeline) if table else None,
             kept=kept,
         )

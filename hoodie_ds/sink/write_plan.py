@@ -6,7 +6,7 @@ instant. Before the shuffle it is made by reading alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain
 
@@ -99,15 +99,16 @@ class WritePlan:
     operation: Operation
     index: Index | None  # None without record keys
     schema: pa.Schema  # the table's user columns once the rows are in
+    key_generator: KeyGenerator  # makes record keys and partition paths
     declared: str | None = None  # Avro JSON of the columns before
     kept: tuple[str, ...] = ()  # columns that the rows lack, whose stored values stay
     rows_are_merged: bool = False  # one row a key, merged with the stored one
     rescales: bool = False  # whether the table has `index` only once the write is complete
     change: RowChange | None = None  # what makes the rows from those of the table
 
-    def __post_init__(self) -> None:
-        """Refuse a merge hook that is not available, before anything is written."""
-        _ = self.merger
+    def __getstate__(self) -> dict[str, object]:
+        """Send the fields alone; each process computes what follows from them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def view(self) -> FileSystemView:
@@ -133,7 +134,7 @@ class WritePlan:
         """The shares of a task's memory."""
         return MemoryBudget.of(self.options)
 
-    @property
+    @cached_property
     def looks_up(self) -> bool:
         """Whether the write needs to know which keys are stored."""
         checked = self.options.duplicate_policy is not DuplicatePolicy.NONE
@@ -170,11 +171,6 @@ class WritePlan:
         return evolved_avro(self.stored_schema, self.table.properties.name, self.declared)
 
     @cached_property
-    def key_generator(self) -> KeyGenerator:
-        """Makes record keys and partition paths."""
-        return KeyGenerator.of(key_spec(self.table.properties, self.options))
-
-    @cached_property
     def virtual_keys(self) -> MadeColumn | None:
         """Makes the record keys of stored rows, if files do not have them."""
         return virtual_keys(self.table.properties, self.schema)
@@ -190,12 +186,12 @@ class WritePlan:
             self.virtual_keys,
         )
 
-    @property
+    @cached_property
     def stored_merger(self) -> Merger | HookMerger:
         """Merges what is stored in base and log files."""
         return merger_of(self.table.properties, self.options.merge_hook)
 
-    @property
+    @cached_property
     def merger(self) -> Merger | HookMerger | ConcatMerger:
         """Merges incoming records into stored ones; an insert adds them instead."""
         if self.operation.merges and not self.rows_are_merged:

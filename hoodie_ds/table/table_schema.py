@@ -6,6 +6,7 @@ may complete after a write that added a column.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow as pa
 from hoodie_ds.columns.meta_columns import RECORD_KEY, without_meta_columns
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.config.properties.table_properties import TableProperties
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
@@ -40,13 +41,17 @@ def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) ->
     columns will be written. Raises `UnsupportedTableError` if columns are found by number; see
     `hoodie_ds.table.schema_on_read`.
     """
-    check_columns_have_names(table, timeline, to_write=to_write)
-    return declared_schema(table, timeline)
+    instant = schema_instant(table, timeline)
+    _check_names(table, timeline, instant, to_write)
+    return _columns_by(table, instant)
 
 
 def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool) -> None:
     """Raise the error of `table_schema`, if there is one."""
-    instant = schema_instant(table, timeline)
+    _check_names(table, timeline, schema_instant(table, timeline), to_write)
+
+
+def _check_names(table: Table, timeline: Timeline, instant: Instant | None, to_write: bool) -> None:
     if instant is None:
         return
     commit, path = read_commit(table.storage, instant), commit_path(instant)
@@ -61,10 +66,17 @@ def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool
 
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     """Return what `table_schema` does, whether or not files can be read by it."""
-    instant = schema_instant(table, timeline)
-    path = PROPERTIES if instant is None else commit_path(instant)
+    return _columns_by(table, schema_instant(table, timeline))
+
+
+def _columns_by(table: Table, instant: Instant | None) -> pa.Schema | None:
     avro = _declared_by(table, instant)
-    return None if avro is None else _user_columns(avro, path)
+    if avro is None:
+        return None
+    with suppress(CorruptFileError, SchemaError):
+        return _user_columns(avro, "")  # all commits of one schema, whose paths differ
+    path = PROPERTIES if instant is None else commit_path(instant)
+    return _user_columns(avro, path)  # the same error, with the path
 
 
 def declared_avro(table: Table, timeline: Timeline) -> str | None:

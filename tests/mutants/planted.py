@@ -2277,7 +2277,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "columns that have numbers are written without",
-        within("check_columns_have_names", refuse_to_write=nothing),
+        within("_check_names", refuse_to_write=nothing),
         "tests/integration/test_schema_on_read.py::test_no_door_writes_a_commit_without_numbers",
         "P12: Hudi looks columns up by numbers that new files do not have",
     ),

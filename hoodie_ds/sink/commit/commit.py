@@ -173,6 +173,7 @@ def _try_to_commit(
     commit must be tried again.
     """
     batch, pending = messages[0].batch, exclusion.pending
+    number, spanned = _number(batch), batch.plan.options.batches_per_commit
     known, timeline = timeline, exclusion.apply_pending(timeline)
     if pending.is_shared or any(message.staged for message in messages):
         # The lock or the merge of staged rows took time; otherwise it was checked just now.
@@ -184,7 +185,7 @@ def _try_to_commit(
     batch_id = messages[0].batch_id
     if batch_id is not None and not pending.is_shared:
         check_held_by_no_other(pending.storage, batch_id, instant.time, timeline)
-    if tried is None or batch.plan.options.batches_per_commit == 1:
+    if tried is None or spanned == 1:
         try:
             record = _checked_record(messages, instant, statuses, timeline, exclusion.number)
         except ClusteringConflictError as conflict:
@@ -193,12 +194,12 @@ def _try_to_commit(
             _cancel_clustering(batch, conflict, timeline, exclusion)
             return None
         body = record.to_bytes(instant.layout)
-        _put_manifest(messages[0], manifest_path(instant.time, _number(batch)), body)
+        _put_manifest(messages[0], manifest_path(instant.time, number), body)
     else:
         check_based(batch.plan, timeline)
         body = tried  # with earlier batches in the instant
         record = CommitMetadata.from_bytes(body, "manifest")
-    waits = _number(batch) < batch.plan.options.batches_per_commit and batch_id is not None
+    waits = number < spanned and batch_id is not None
     if not waits:
         delete_own_lost(pending, instant.time, record.file_paths)
     if pending.is_shared:  # the manifest makes their keys visible here
@@ -237,7 +238,7 @@ def _checked_record(
     replaced = replaced_groups(batch.plan, partitions, written)
     check_based(batch.plan, timeline)
     check_not_cleaned(batch.plan, timeline)
-    check_groups(batch.plan, instant.time, timeline, statuses, replaced)
+    check_groups(batch.plan, instant.time, timeline, written, replaced)
     columns = merged_schema(batch.plan, instant.time, timeline)
     schema = avro_schema(batch.plan.table, timeline, columns)
     before = batch.plan.timeline.joined

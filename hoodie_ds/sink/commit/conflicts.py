@@ -10,7 +10,7 @@ those that others have added, and their values with the next rewrite of a base f
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -31,7 +31,6 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
-from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, evolve
@@ -75,20 +74,20 @@ def check_groups(
     plan: WritePlan,
     time: str,
     timeline: Timeline,
-    statuses: Sequence[WriteStatus],
+    written: Collection[FileGroupId],
     replaced: Mapping[str, Sequence[str]],
 ) -> None:
     """Refuse if a commit that this batch did not see touched the same file groups.
 
-    `replaced` has the file ids that the batch replaces, by partition path; file groups added to the
-    same partitions since then conflict, too, and so do those in which a batch that changes rows by
-    a filter would have looked for them. So do a later commit that could not know of this instant, a
-    compaction or clustering planned for such file groups, which would not include the rows, and a
-    cancelled compaction, after which log files of the batch may be named. A commit of another
-    engine, which takes another lock, is an `OptionError`.
+    `written` are those of the batch, and `replaced` the file ids that it replaces, by partition
+    path; file groups added to the same partitions since then conflict, too, and so do those in
+    which a batch that changes rows by a filter would have looked for them. So do a later commit
+    that could not know of this instant, a compaction or clustering planned for such file groups,
+    which would not include the rows, and a cancelled compaction, after which log files of the batch
+    may be named. A commit of another engine, which takes another lock, is an `OptionError`.
     """
     storage = plan.table.storage
-    touched = {status.group for status in statuses}
+    touched = {*written}
     touched |= {FileGroupId(path, file_id) for path, ids in replaced.items() for file_id in ids}
     awaited = {instant.time for instant in plan.timeline.pending_compactions}
     rescale = plan.index.changed_by(storage, plan.timeline, timeline) if plan.index else None

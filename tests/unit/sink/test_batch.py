@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.coordinator import Coordinator
 from tests.tables import PARTITION, TRIPS, tree, trips
 
 CUSTOM = {
@@ -43,3 +47,21 @@ def test_without_types_a_custom_table_is_refused(untyped: Path) -> None:
     with pytest.raises(OptionError, match="column:SIMPLE or column:TIMESTAMP"):
         HoodieTable(str(untyped)).upsert(ROWS)
     assert tree(untyped) == before
+
+
+def test_a_batch_comes_back_from_a_task_that_has_merged_by_a_rule_of_ours(tmp_path: Path) -> None:
+    """Mergers of partial updates hold functions that no pickle does."""
+    options = {
+        **TRIPS,
+        "path": str(tmp_path),
+        "hoodie.datasource.write.payload.class": (
+            "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+        ),
+    }
+    batch = Coordinator.of(WriteOptions.parse(options)).begin(ROWS.schema)
+    sent = pickle.dumps(batch)
+    merger = batch.plan.merger
+    assert pickle.dumps(batch) == sent
+    back = pickle.loads(sent)
+    assert isinstance(back, Batch)
+    assert type(back.plan.merger) is type(merger)
