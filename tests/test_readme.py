@@ -91,7 +91,7 @@ def test_the_example_of_the_library_runs(tmp_path: Path) -> None:
     for code in (options, library):
         run_example(code, names, tmp_path)
     left = names["table"].read().to_pylist()
-    assert [(row["uuid"], row["fare"]) for row in left] == [("b", 12.0)]
+    assert [(row["uuid"], row["fare"]) for row in left] == [("b", 10.0)]
 
 
 def test_the_example_of_a_merge_hook_runs(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.locate.matched_rows import matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
+from hoodie_ds.sink.row_change import NewValue
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
@@ -85,7 +86,6 @@ _NAMES_OF_OTHERS: Final = {
     "to_polars": "polars.DataFrame(table) takes it",
     "to_pyarrow_dataset": "scan() streams rows, with columns and a filter",
     "to_pyarrow_table": "read() returns an Arrow table",
-    "update": "upsert(rows) merges rows by key",
     "vacuum": "clean() deletes old files",
     "version": "timeline.completed has the commits",
 }
@@ -254,7 +254,48 @@ class HoodieTable:
             raise OptionError("where", where, "give the keys of rows, or a filter")
         if where is None:
             return self._write(keys, Operation.DELETE, options)
-        return self._change(Operation.DELETE, where, options)
+        return self._change(Operation.DELETE, where, None, options)
+
+    def update(
+        self,
+        set: Mapping[str, NewValue],
+        where: Filter | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Set columns of the rows that match a filter to new values.
+
+        Rows that have these values already are not written.
+
+        Parameters
+        ----------
+        set : mapping of str to value, expression or function
+            What each column becomes: a value, an expression of Arrow such as
+            ``pyarrow.compute.field("fare") * 2``, or a function that takes an Arrow table of some
+            rows and returns the column. All of them see the row as it was. Columns of the record
+            key and the partition are refused, as in Hudi's UPDATE.
+        where : Filter, optional
+            Which rows to update, as for `delete`; all by default.
+        options : mapping of str to str, optional
+            Further options of this write.
+
+        Returns
+        -------
+        WriteResult
+            The commit, and how many rows it updated.
+
+        Raises
+        ------
+        OptionError
+            A column or value is refused, the filter is, or the table has no record keys; or an
+            ordering field gets a lower value, by which the stored row would win.
+        SchemaError
+            An expression, or what a function returned, does not fit the columns.
+        WriteConflictError
+            Another writer changed a partition that may have such rows.
+        HoodieError
+            The write was refused or failed; the table is as before.
+        """
+        return self._change(Operation.UPSERT, where, set, options)
 
     def delete_partitions(
         self,
@@ -983,17 +1024,26 @@ class HoodieTable:
         return self._written(coordinator, coordinator.begin(reader.schema), reader)
 
     def _change(
-        self, operation: Operation, where: Filter, options: Mapping[str, str] | None
+        self,
+        operation: Operation,
+        where: Filter | None,
+        values: Mapping[str, NewValue] | None,
+        options: Mapping[str, str] | None,
     ) -> WriteResult:
         """Write what becomes of the rows that match a filter."""
         parsed = self._parsed(options)
         parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
         storage = self._storage or storage_to_write(parsed)
         coordinator = Coordinator(parsed, storage, self._clock, self._ids)
-        return retry_after_conflicts(parsed, partial(self._change_once, coordinator, where))
+        return retry_after_conflicts(parsed, partial(self._change_once, coordinator, where, values))
 
-    def _change_once(self, coordinator: Coordinator, where: Filter) -> WriteResult:
-        batch = coordinator.begin_change(where)
+    def _change_once(
+        self,
+        coordinator: Coordinator,
+        where: Filter | None,
+        values: Mapping[str, NewValue] | None,
+    ) -> WriteResult:
+        batch = coordinator.begin_change(where, values)
         if batch is None:
             return WriteResult()
         return self._written(coordinator, batch, matched_rows(batch.plan))

@@ -44,6 +44,21 @@ def matching(rows: pa.Table, predicate: Predicate) -> pa.Table:
         ) from error
 
 
+def evaluated(rows: pa.Table, expression: pc.Expression) -> pa.ChunkedArray:
+    """Return the values of an expression; refuse one that does not fit the columns of the rows."""
+    try:
+        steps = [
+            acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
+            acero.Declaration("project", acero.ProjectNodeOptions([expression])),
+        ]
+        return acero.Declaration.from_sequence(steps).to_table(use_threads=False).column(0)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the expression {str(expression)[:200]} does not fit the table's columns, "
+            f"{', '.join(rows.column_names)}: {error}"
+        ) from error
+
+
 def to_arrow(predicate: Predicate) -> pc.Expression:
     """Return an expression that is true of the rows that match; of more if a part is unknown."""
     match predicate:

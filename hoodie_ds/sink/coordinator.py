@@ -47,7 +47,7 @@ from hoodie_ds.sink.replay.past_writers import mark
 from hoodie_ds.sink.replay.replay import check_replay, with_known_batches
 from hoodie_ds.sink.replay.superseded_batches import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
-from hoodie_ds.sink.row_change import RowChange
+from hoodie_ds.sink.row_change import NewValue, RowChange
 from hoodie_ds.sink.write_checks import (
     check_ordering,
     columns_to_keep,
@@ -137,21 +137,28 @@ class Coordinator:
         share = share_for(plan, found) if is_stream else None
         return Batch(plan, guard, time, attempt, owner, creation_ms, services, share)
 
-    def begin_change(self, where: Filter) -> Batch | None:
+    def begin_change(
+        self, where: Filter | None, values: Mapping[str, NewValue] | None = None
+    ) -> Batch | None:
         """Decide everything about a batch of the table's own rows, those that match a filter.
 
-        Its one task takes its `matched_rows`. None if nothing was committed to the table. For the
-        rest see `begin`.
+        A delete has no new `values`. Its one task takes its `matched_rows`. None if nothing was
+        committed to the table. For the rest see `begin`.
         """
         table = open_table(self.storage)
         columns = table_schema(table, table.load_timeline(), to_write=True)
         if columns is None:
             return None
         batch = self.begin(columns)
-        predicate = predicate_of(where, readable_schema(batch.plan), "where")
-        if predicate == ALL and batch.plan.operation is Operation.DELETE:
+        plan = batch.plan
+        predicate = predicate_of(where, readable_schema(plan), "where")
+        if values is not None:
+            change = RowChange.update(predicate, values, plan.schema, plan.table.properties)
+        elif predicate == ALL:
             raise OptionError("where", where, "name a condition; an overwrite empties a table")
-        return replace(batch, plan=replace(batch.plan, change=RowChange(predicate)))
+        else:
+            change = RowChange(predicate)
+        return replace(batch, plan=replace(plan, change=change))
 
     def preview(
         self,

@@ -70,6 +70,10 @@ SCENARIOS = {
         "delete by a filter",
         Scenario((Step(ONE), Step(BOTH)), (Step(TWO, "delete", least_fare=2.0), Step(TWO)), BLOOM),
     ),
+    **_of_both(
+        "update by a filter",
+        Scenario((Step(ONE), Step(BOTH)), (Step(TWO, least_fare=2.0), Step(TWO, least_fare=5.0))),
+    ),
     **_of_both("schema add", Scenario(BEGUN, (Step(TIPS),))),
     **_of_both(
         "empty batch",

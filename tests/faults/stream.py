@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.limits import Limits
@@ -47,7 +48,7 @@ class Step:
     tasks: int = 1
     options: Mapping[str, str] = field(default_factory=dict)
     batched: int = 1000
-    least_fare: float | None = None  # of rows that are changed, in place of `rows`
+    least_fare: float | None = None  # of rows that are deleted, or doubled, in place of `rows`
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ class Model:
     def after(self, step: Step) -> Model:
         batch = step.rows.to_pylist()
         if step.least_fare is not None:
-            return Model(tuple(row for row in self.rows if row["fare"] < step.least_fare))
+            left = [row for row in self.rows if row["fare"] < step.least_fare]
+            changed = [{**row, "fare": 2 * row["fare"]} for row in self.rows if row not in left]
+            return Model((*left, *(() if step.operation == "delete" else changed)))
         if step.operation == "insert_overwrite":
             cities = {row["city"] for row in batch}
             kept = [row for row in self.rows if row["city"] not in cities]
@@ -131,7 +134,9 @@ def run(
         cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses(), limits
     )
     if step.least_fare is not None:
-        found = coordinator.begin_change(("fare", ">=", step.least_fare))
+        doubled = {"fare": pc.field("fare") * 2}
+        values = None if step.operation == "delete" else doubled
+        found = coordinator.begin_change(("fare", ">=", step.least_fare), values)
         assert found is not None
         batch, batches = found, [matched_rows(found.plan)]
     else:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from datetime import date, datetime
 from itertools import product
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -25,7 +29,8 @@ from hoodie_ds.sink.locate.matched_rows import matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
-from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, found, trips
+from tests.row_operations import logged_as_rows
+from tests.tables import BUCKETS, KEY, ORDERING, TRIPS, TYPE, TYPES, VERSION, found, trips
 
 ROWS = trips(("a", "x", 1, 1.0), ("b", "x", 1, 2.0), ("c", "y", 1, 3.0), ("d", "y", 1, None))
 INDEX = "hoodie.index.type"
@@ -63,6 +68,158 @@ def test_a_delete_takes_the_rows_that_match_in_every_table(
     # It has no ordering value, so that rows of any may come again.
     table.upsert(trips(("c", "y", 3, 1.5)))
     assert ("c", "y", 3, 1.5) in found(table)
+
+
+@pytest.mark.parametrize(("kind", "index"), [*product(TYPES, INDEXES)])
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_an_update_changes_the_rows_that_match_in_every_table(
+    version: str, kind: str, index: str
+) -> None:
+    table, _ = made({VERSION: version, TYPE: kind, **INDEXES[index]})
+    table.upsert(ROWS)
+    table.upsert(trips(("a", "x", 2, 5.0)))
+    result = table.update(
+        {"fare": pc.field("fare") * 2, "ts": lambda t: pc.add(t["ts"], 1)}, "fare > 2.5"
+    )
+    assert (result.inserted, result.updated, result.deleted) == (0, 2, 0)
+    assert found(table) == [
+        ("a", "x", 3, 10.0),
+        ("b", "x", 1, 2.0),
+        ("c", "y", 2, 6.0),
+        ("d", "y", 1, None),
+    ]
+
+
+def test_rows_that_have_the_values_already_are_not_written() -> None:
+    table, _ = made({})
+    table.upsert(ROWS)
+    assert table.update({"fare": 2.0}, ["id <= b"]).updated == 1
+    assert table.update({"fare": 2.0}, ["id <= b"]) == WriteResult()
+    nothing = table.update({"fare": None, "ts": pc.field("ts")}, "fare is null")
+    assert nothing == WriteResult()
+    assert table.update({"fare": float("nan")}).updated == 4
+    assert table.update({"fare": float("nan")}) == WriteResult()
+
+
+def test_values_become_those_of_their_columns() -> None:
+    table, _ = made({})
+    kinds = {"f": pa.float32(), "d": pa.date32(), "l": pa.list_(pa.float32())}
+    rows = ROWS
+    for name, kind in kinds.items():
+        rows = rows.append_column(name, pa.nulls(4, kind))
+    table.upsert(rows)
+    values = {"fare": 7, "f": 0.1, "d": date(2026, 1, 2), "l": [0.25, None], "ts": pa.scalar(2)}
+    table.update(values, "id = a")
+    row = table.read([*values], "id = a").to_pylist()[0]
+    assert row.pop("f") == pytest.approx(0.1)
+    assert row == {"fare": 7.0, "d": date(2026, 1, 2), "l": [0.25, None], "ts": 2}
+    for value in (datetime(2026, 1, 2, 3), "2026-01-02", 7):
+        with pytest.raises(OptionError, match="column d is date32"):
+            table.update({"d": value})
+
+
+def test_new_values_are_made_of_the_old_row() -> None:
+    table, _ = made({})
+    table.upsert(trips(("a", "x", 5, 7.0)))
+    table.update({"fare": pc.field("ts").cast("double"), "ts": pc.field("fare").cast("int64")})
+    assert found(table) == [("a", "x", 7, 5.0)]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_lower_ordering_value_is_refused(kind: str) -> None:
+    """The stored row would win, and the update seem to have succeeded."""
+    table, _ = made({TYPE: kind})
+    table.upsert(ROWS)
+    for value in (0, None):
+        with pytest.raises(OptionError, match=r"'ts'.*greater value"):
+            table.update({"ts": value, "fare": 9.0}, "id = a")
+    assert found(table)[0] == ("a", "x", 1, 1.0)
+    assert table.update({"ts": 1, "fare": 9.0}, "id = a").updated == 1
+    by_commit, _ = made({TYPE: kind, ORDERING: ""})
+    by_commit.upsert(ROWS)
+    by_commit.update({"ts": 0}, "id = a")
+    assert found(by_commit)[0] == ("a", "x", 0, 1.0)
+
+
+def test_updates_are_changes_to_readers_of_change_data() -> None:
+    table, _ = made({"hoodie.table.cdc.enabled": "true"})
+    table.upsert(ROWS)
+    begin = table.timeline.commits[-1]
+    table.update({"fare": 8.0}, "fare > 2.5")
+    table.delete(where="fare = 1")
+    changes = table.read_changes(begin).to_pylist()
+    images = sorted((c["op"], c["before"], c["after"]) for c in changes)
+    assert [image[0] for image in images] == ["d", "u"]
+    fares = [image and (json.loads(image) or {}).get("fare") for _, *two in images for image in two]
+    assert fares == [1.0, None, 3.0, 8.0]
+
+
+def test_partial_updates_and_hooks_merge_what_is_set() -> None:
+    """A null keeps the stored value where nulls do so in upserts."""
+    fill = {"hoodie.py.merge.hook": "hoodie_ds.record.partial_update:fill_nulls"}
+    table, _ = made({**fill, "hoodie.record.merge.mode": "CUSTOM"})
+    table.upsert(ROWS)
+    table.update({"fare": None}, "id = a")
+    table.update({"fare": 4.0}, "id = b")
+    assert [row[3] for row in found(table)] == [1.0, 4.0, 3.0, None]
+
+
+def test_rows_marked_as_deletes_are_not_lost() -> None:
+    """Inserts of Hudi have them in base files, where they are rows."""
+    table, _ = made({**INDEXES["simple"], TYPE: "COPY_ON_WRITE"})
+    rows = ROWS.append_column("_hoodie_is_deleted", pa.array([True, False, False, False]))
+    with logged_as_rows():
+        table.insert(rows)
+    assert len(found(table)) == 4
+    with pytest.raises(UnsupportedTableError, match="give the mark a new value"):
+        table.update({"fare": 2.5})
+    table.update({"fare": 2.5, "_hoodie_is_deleted": False})
+    assert [row[3] for row in found(table)] == [2.5] * 4
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "match"),
+    [
+        ({}, OptionError, "from columns to their new values"),
+        (["fare"], OptionError, "from columns to their new values"),
+        ({"price": 1}, OptionError, "'price'.*the columns are id"),
+        ({"_hoodie_commit_time": "0"}, OptionError, "the columns are id"),
+        ({"id": "z"}, OptionError, "'id'.*do not change"),
+        ({"city": "z"}, OptionError, "'city'.*do not change"),
+        ({"ts": 2.5}, OptionError, "column ts is int64"),
+        ({"ts": "2"}, OptionError, "column ts is int64"),
+        ({"ts": 1 << 63}, OptionError, "column ts is int64"),
+        ({"ts": pc.field("fare")}, SchemaError, "'ts'"),
+        ({"ts": pc.field("price")}, SchemaError, "does not fit"),
+        ({"fare": lambda rows: 1.5}, SchemaError, "did not return an Arrow column of"),
+        ({"fare": lambda rows: rows["fare"][:1]}, SchemaError, "did not return an Arrow column"),
+    ],
+)
+def test_what_is_no_new_value_changes_nothing(
+    values: Any, error: type[HoodieError], match: str
+) -> None:
+    table, storage = made({BUCKETS: "1"})
+    table.upsert(ROWS)
+    before = storage.files
+    with pytest.raises(error, match=match):
+        table.update(values)
+    assert storage.files == before
+
+
+def test_a_numbered_update_is_recognised_by_what_it_does() -> None:
+    table, storage = made({})
+    table.upsert(ROWS)
+    number, twice = {WRITER: "w", NUMBER: "1"}, {"fare": pc.field("fare") * 2}
+    assert table.update(twice, "fare > 0", number).updated == 3
+    before = storage.files
+    assert table.update({"fare": pc.field("fare") * 2}, "fare > 0", number).already_committed
+    others: list[dict[str, Any]] = [{"fare": pc.field("fare") * 3}, {"fare": 2.0}, {"ts": 2}]
+    for values in others:
+        with pytest.raises(ReplayMismatchError):
+            table.update(values, "fare > 0", number)
+    with pytest.raises(ReplayMismatchError):
+        table.delete(where="fare > 0", options=number)
+    assert storage.files == before
 
 
 @pytest.mark.parametrize(

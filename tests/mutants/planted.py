@@ -151,6 +151,39 @@ CHANGES_BY_FILTER = [
         "P2: another delete under the same number is dropped silently",
     ),
     Mutant(
+        "a numbered update is taken for one to other values",
+        always("row_change._named", b""),
+        f"{_BY_FILTER}::test_a_numbered_update_is_recognised_by_what_it_does",
+        "P2: another update under the same number is dropped silently",
+    ),
+    Mutant(
+        "a numbered update by a filter is recognised by its rows",
+        Text(
+            "if batch.plan.change is not None:\n        statement",
+            "if False:\n        statement",
+        ),
+        f"{_BY_FILTER}::test_a_numbered_update_is_recognised_by_what_it_does",
+        "P2: another update under the same number is dropped silently",
+    ),
+    Mutant(
+        "an update to a lower ordering value is left to the merge",
+        skipped("_check_order"),
+        f"{_BY_FILTER}::test_a_lower_ordering_value_is_refused[MERGE_ON_READ]",
+        "an update changes nothing, and says that it did",
+    ),
+    Mutant(
+        "values that Arrow cuts are taken",
+        always("_rounds", True),
+        f"{_BY_FILTER}::test_values_become_those_of_their_columns",
+        "a moment becomes its day silently",
+    ),
+    Mutant(
+        "an update writes rows that it does not change",
+        instead("row_change._same", lambda _, old, __: np.zeros(len(old), np.bool_)),
+        f"{_BY_FILTER}::test_rows_that_have_the_values_already_are_not_written",
+        "incremental readers see changes of rows that are as they were",
+    ),
+    Mutant(
         "rows that a filter has found are looked up again by their keys",
         instead("_Places.of", lambda _, _self, _group, rows: rows),
         f"{_BY_FILTER}::test_copies_of_a_key_in_other_files_stay",

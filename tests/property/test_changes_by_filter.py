@@ -145,6 +145,36 @@ def _expressions() -> st.SearchStrategy[Condition]:
 CONDITIONS = st.one_of(leaves(), _lists(), _expressions())
 
 
+@dataclass(frozen=True)
+class NewValue:
+    """A new value of a column in one of its forms, and what it is of a row."""
+
+    given: Any
+    of: Callable[[Row], Any]
+
+
+def _doubled(number: int | None) -> int | None:
+    return None if number is None else 2 * number
+
+
+ASSIGNED: Mapping[str, st.SearchStrategy[NewValue]] = {
+    name: st.one_of(
+        st.sampled_from([None, *VALUES[name]]).map(
+            lambda value: NewValue(value, lambda row: value)
+        ),
+        *more,
+    )
+    for name, more in {
+        "n": [st.just(NewValue(pc.field("n") * 2, lambda row: _doubled(row["n"])))],
+        "x": [st.just(NewValue(lambda rows: rows["n"], lambda row: row["n"]))],
+        "s": [st.just(NewValue(pc.field("part"), lambda row: row["part"]))],
+    }.items()
+}
+ASSIGNMENTS = st.dictionaries(st.sampled_from(sorted(ASSIGNED)), st.none(), min_size=1).flatmap(
+    lambda names: st.fixed_dictionaries({name: ASSIGNED[name] for name in names})
+)
+
+
 def rows_of(number: int) -> st.SearchStrategy[list[Row]]:
     """A batch of rows with some keys, each once; later batches have later rows."""
     some = {name: st.one_of(st.none(), st.sampled_from(VALUES[name])) for name in ("n", "x", "s")}
@@ -175,10 +205,20 @@ def _play(data: st.DataObject) -> None:
         model |= {row["id"]: row for row in batch}
         condition = data.draw(CONDITIONS)
         chosen = {key for key, row in model.items() if condition.truth(row) is True}
-        result = table.delete(where=condition.filter)
-        model = {key: row for key, row in model.items() if key not in chosen}
-        assert result.deleted == len(chosen)
-        assert (result.instant_time is None) is (not chosen)
+        if data.draw(st.booleans()):
+            result = table.delete(where=condition.filter)
+            changed = dict[int, Row]()
+            gone = chosen
+        else:
+            values = data.draw(ASSIGNMENTS)
+            result = table.update({n: value.given for n, value in values.items()}, condition.filter)
+            rows = {key: model[key] for key in chosen}
+            after = {k: row | {n: v.of(row) for n, v in values.items()} for k, row in rows.items()}
+            changed = {key: row for key, row in after.items() if row != model[key]}
+            gone = set[int]()
+        model = {key: row for key, row in (model | changed).items() if key not in gone}
+        assert (result.inserted, result.updated, result.deleted) == (0, len(changed), len(gone))
+        assert (result.instant_time is None) is (not changed and not gone)
         _compare(table, model)
 
 

@@ -13,13 +13,15 @@ import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY, with_meta_columns
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.filters.predicate import columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.snapshot import SnapshotQuery
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
-from hoodie_ds.sink.records import check_stored_keys
+from hoodie_ds.sink.records import are_deletes, check_stored_keys
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId
 
@@ -27,8 +29,9 @@ from hoodie_ds.table.file_slice import FileGroupId
 def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match the filter of `WritePlan.change`, as the write takes them.
 
-    A delete takes only the columns of keys. Rows of an index that looks keys up bring the locations
-    in which they were found. Files that the filter rules out are not opened.
+    A delete takes only the columns of keys, and an update the rows that change. Rows of an index
+    that looks keys up bring the locations in which they were found. Files that the filter rules out
+    are not opened.
     """
     assert plan.change is not None
     pinned, where = _pinned(plan), plan.change.where
@@ -39,7 +42,8 @@ def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
             found = matching(rows, where)
             if found.num_rows:
                 check_stored_keys(plan, found)
-                yield from places.of(task.slice.group, found.select(taken)).to_batches()
+                rows = _changed(plan, found.select(taken))
+                yield from places.of(task.slice.group, rows).to_batches()
 
 
 def may_hold_matches(plan: WritePlan) -> Callable[[FileGroupId], bool]:
@@ -79,6 +83,35 @@ def _fetched(plan: WritePlan, schema: pa.Schema) -> list[str]:
         return list(schema.names)
     needed = {RECORD_KEY, PARTITION_PATH, *_taken(plan), *used}
     return [name for name in schema.names if name in needed]
+
+
+def _changed(plan: WritePlan, rows: pa.Table) -> pa.Table:
+    """The rows of an update that change, as they become; those of a delete as they are."""
+    assert plan.change is not None
+    if plan.operation is Operation.DELETE:
+        return rows
+    new, differ = plan.change.of(rows)
+    old, new = rows.filter(pa.array(differ)), new.filter(pa.array(differ))
+    if (are_deletes(plan, old) & are_deletes(plan, new)).any():
+        raise UnsupportedTableError(
+            f"table {plan.table.properties.name!r} has rows in base files that are marked as "
+            "deletes, which readers return and a write would drop; give the mark a new value, too"
+        )
+    _check_order(plan, old, new)
+    return new
+
+
+def _check_order(plan: WritePlan, old: pa.Table, new: pa.Table) -> None:
+    """Refuse new ordering values that are lower: the merge would drop such rows silently."""
+    assert plan.change is not None
+    merger = plan.stored_merger
+    if not isinstance(merger, Merger):
+        return  # a hook sees both rows
+    rows = [RecordSet.of_rows(some, plan.ordering_fields) for some in (old, new)]
+    at = np.arange(new.num_rows)
+    if not merger.new_wins(rows[0], at, rows[1], at).all():
+        names = ", ".join(plan.ordering_fields)
+        raise OptionError("set", names, "the stored row has a greater value there, and would win")
 
 
 class _Places:

@@ -156,7 +156,7 @@ def total_digest(messages: Sequence[TaskCommitMessage], formerly: bool = False) 
     """
     batch = messages[0].batch
     if batch.plan.change is not None:
-        statement = pa.table({batch.plan.operation.value: [batch.plan.change.statement]})
+        statement = pa.table({"statement": batch.plan.change.statement})
         return replace(InputDigest.of(statement), num_rows=0)
     digests = ((formerly and message.formerly) or message.digest for message in messages)
     total = reduce(add, digests, InputDigest())
