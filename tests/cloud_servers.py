@@ -52,6 +52,10 @@ _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 class GoogleServer(StoreServer):
     """fake-gcs-server behind the proxy."""
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return (TOKEN,)
+
     def url(self, folder: object) -> str:
         return f"gs://tables{folder}"
 
@@ -73,6 +77,10 @@ class GoogleServer(StoreServer):
 @dataclass(frozen=True)
 class AzureServer(StoreServer):
     """Azurite behind the proxy."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return (KEY,)
 
     def url(self, folder: object) -> str:
         return f"abfss://tables@{ACCOUNT}.dfs.core.windows.net{folder}"

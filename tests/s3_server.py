@@ -41,6 +41,10 @@ MISSING = [name for name in ("moto", "s3fs", "flask") if importlib.util.find_spe
 class S3Server(StoreServer):
     """A server of S3."""
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return ID, SECRET
+
     def url(self, folder: object) -> str:
         return f"s3://tables{folder}"
 

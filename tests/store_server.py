@@ -11,6 +11,11 @@ class StoreServer:
 
     endpoint: str
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message, log line or file may hold."""
+        raise NotImplementedError
+
     def url(self, folder: object) -> str:
         """The base path of a table in a folder of the bucket ``tables``."""
         raise NotImplementedError

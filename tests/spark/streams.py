@@ -14,8 +14,8 @@ from hoodie_ds.testing import check_table
 from hoodie_ds.timeline.instant import Action
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.s3_server import S3Server
 from tests.spark.applications import Application
+from tests.store_server import StoreServer
 
 KEYED = {
     "hoodie.datasource.write.recordkey.field": "id",
@@ -49,12 +49,12 @@ class Job(Application):
         self.extra: dict[str, object] = {}
         self.options: dict[str, str] = {}
         self.files, self.rows = 5, 400
-        self.server: S3Server | None = None
+        self.server: StoreServer | None = None
         super().__init__(folder, "stream_job", {})
 
     @property
     def path(self) -> str:
-        return f"s3://tables{self.folder}" if self.server else str(self.folder / "table")
+        return self.server.url(self.folder) if self.server else str(self.folder / "table")
 
     @property
     def table(self) -> HoodieTable:

@@ -1,4 +1,4 @@
-"""Processes that end after any change to a table on S3; the full sweep is in memory."""
+"""Processes that end after any change on an object store; the full sweep is in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from hoodie_ds.testing import (
 )
 from tests.faults.scenarios import VERSIONS
 from tests.faults.swept import Sweep
-from tests.s3_server import S3Server, find_versitygw
+from tests.s3_server import find_versitygw
+from tests.store_server import StoreServer
 from tests.tally import tally
 from tests.tiers import by_day
 
@@ -31,23 +32,23 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 MAIN = ("first batch, cow", "upsert, mor", "rollback, mor")
 
 
-class FilesOnS3(RetryingStorage):
-    """A table on S3 that shows its files as `MemoryStorage` does."""
+class StoredFiles(RetryingStorage):
+    """A table that shows its files as `MemoryStorage` does."""
 
     @property
     def files(self) -> dict[str, bytes]:
         return {found.path: self.read(found.path) for found in self.list("", recursive=True)}
 
 
-def copied(start: MemoryStorage, server: S3Server, path: str) -> FilesOnS3:
+def copied(start: MemoryStorage, server: StoreServer, path: str) -> StoredFiles:
     """The table as it is before the scenario, in a folder of its own."""
-    opened = cast(RetryingStorage, open_storage(f"s3://tables{path}", server.options))
+    opened = cast(RetryingStorage, open_storage(server.url(path), server.options))
     for name, body in start.files.items():
         opened.put_if_absent(name, body)
-    return FilesOnS3(opened.inner, opened.deadline_ms)
+    return StoredFiles(opened.inner, opened.deadline_ms)
 
 
-def end_after_each_change(server: S3Server, name: str, version: str, folder: Path) -> int:
+def end_after_each_change(server: StoreServer, name: str, version: str, folder: Path) -> int:
     """Play a scenario as often as it changes something, each time up to one change further."""
     swept = Sweep(name, version=version)
     recorded = FaultyStorage(copied(swept.start, server, f"{folder}/whole"))
@@ -66,7 +67,7 @@ def end_after_each_change(server: S3Server, name: str, version: str, folder: Pat
 
 
 # moto takes more than twice as long: it does what is longer where there is nobody else to.
-SERVERS = ("versitygw", "s3")
+SERVERS = ("versitygw", "s3", "gcs", "azurite")
 LONGER = ("versitygw" if find_versitygw() else "s3", "rollback, mor", "6")
 PLACES = by_day(product(SERVERS, MAIN, VERSIONS), {LONGER})
 
@@ -74,6 +75,6 @@ PLACES = by_day(product(SERVERS, MAIN, VERSIONS), {LONGER})
 @pytest.mark.slow
 @pytest.mark.parametrize(("server", "name", "version"), PLACES, indirect=["server"])
 def test_the_process_may_end_after_any_change(
-    server: S3Server, name: str, version: str, tmp_path: Path
+    server: StoreServer, name: str, version: str, tmp_path: Path
 ) -> None:
-    tally("crash points on S3", end_after_each_change(server, name, version, tmp_path))
+    tally("crash points on object stores", end_after_each_change(server, name, version, tmp_path))
