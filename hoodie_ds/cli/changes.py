@@ -72,7 +72,8 @@ def _taken(would: object) -> object:
         return [loss.time for loss in would.losses]
     if isinstance(would, PartitionLoss):
         return would.partitions
-    return str(would).partition(":")[0] if isinstance(would, str) else None
+    known = isinstance(would, (str, MatchedRows))
+    return str(would).partition(":")[0] if known else None
 
 
 def _parts(would: object) -> Iterator[str]:
@@ -190,6 +191,73 @@ def delete_partition(partitions: tuple[str, ...], exact: bool) -> Step:
     return step
 
 
+@click.command()
+@changing
+@click.option(
+    "--where", multiple=True, required=True, help='Condition such as "city = oslo"; all must hold.'
+)
+def delete(where: tuple[str, ...]) -> Step:
+    """Delete the rows that meet conditions."""
+
+    def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
+        if dry:
+            return MatchedRows("deleted", table.count([*where]))
+        done = table.delete(where=[*where])
+        return MatchedRows(f"deleted at {done.instant_time}", done.deleted)
+
+    return step
+
+
+@click.command()
+@changing
+@click.option("--where", multiple=True, help='Condition such as "city = oslo"; all must hold.')
+@click.option(
+    "--set", "given", multiple=True, required=True,
+    help='New value such as "fare = 2.5" or "fare is null".',
+)  # fmt: skip
+def update(where: tuple[str, ...], given: tuple[str, ...]) -> Step:
+    """Set columns of the rows that meet conditions, of all by default, to new values."""
+
+    def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
+        values = dict(_new_value(one, table) for one in given)
+        if dry:
+            return MatchedRows("updated, but for those with these values", table.count([*where]))
+        done = table.update(values, [*where])
+        return MatchedRows(f"updated at {done.instant_time}", done.updated)
+
+    return step
+
+
+def _new_value(text: str, table: HoodieTable) -> tuple[str, object]:
+    """Read a new value in the form of a condition that it meets."""
+    from hoodie_ds.filters.given import predicate_of
+    from hoodie_ds.filters.predicate import Comparison, IsNull, Op
+
+    match predicate_of(text, table.inspect.schema(), "--set"):
+        case Comparison((name,), Op.EQ, value):
+            return name, value
+        case IsNull((name,), False):
+            return name, None
+    raise Misused(f"--set {text!r} is no new value; write COLUMN = VALUE, or COLUMN is null")
+
+
+class MatchedRows:
+    """Rows that meet conditions, and what becomes of them; false if there are none."""
+
+    def __init__(self, what: str, number: int) -> None:
+        self._what, self._number = what, number
+
+    def __bool__(self) -> bool:
+        return self._number > 0
+
+    def __str__(self) -> str:
+        from hoodie_ds.services.results import counted
+
+        if not self:
+            return "no row to change, nothing to do"
+        return f"{counted(self._number, 'row')} {self._what}"
+
+
 class PartitionLoss:
     """Partitions that would be deleted, with their file groups and bytes; false if none."""
 
@@ -273,6 +341,6 @@ def delta(action: str) -> Step:
 
 
 COMMANDS: Final = (
-    compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete_partition,
-    upgrade, downgrade, rescale_buckets, sync, delta,
+    compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete, update,
+    delete_partition, upgrade, downgrade, rescale_buckets, sync, delta,
 )  # fmt: skip

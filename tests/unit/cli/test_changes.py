@@ -44,6 +44,7 @@ def test_neither_a_dry_run_nor_the_answer_no_changes_anything(
     for words in (
         ["compact"], ["rollback"], ["savepoint"], ["restore", first], ["cleanup"],
         ["delete-partition", "oslo"], ["rescale-buckets", "7"], ["upgrade", "--to", "9"],
+        ["delete", "--where", "fare > 2"], ["update", "--set", "fare = 2.5"],
     ):  # fmt: skip
         name, *rest = words
         told = done(name, path, *rest, "--dry-run").out
@@ -143,6 +144,43 @@ def test_buckets_are_rescaled(table: HoodieTable, path: Path) -> None:
     nothing = done("rescale-buckets", path, "7", "--rules", "^oslo$,3", "--yes").lines
     assert nothing == ["the table has 7 buckets, but ^oslo$,3 already, nothing to do"]
     assert run("rescale-buckets", path, "0", "--yes").code == 2
+
+
+def test_rows_are_deleted_by_what_they_are(table: HoodieTable, path: Path) -> None:
+    lines = done("delete", path, "--where", "fare > 1", "--where", "city = oslo", "--yes").lines
+    assert lines == ["1 row deleted", f"done: 1 row deleted at {times(table)[-1]}"]
+    assert found(table) == [("b", "rome", 1, 2.0)]
+    nothing = done("delete", path, "--where", "city = oslo", "--yes").lines
+    assert nothing == ["no row to change, nothing to do"]
+    assert run("delete", path, "--yes").code == 2
+    refused = run("delete", path, "--where", "price = 2", "--dry-run")
+    assert (refused.code, "price is no column" in refused.err) == (2, True)
+
+
+def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> None:
+    words = ["--set", "fare = 2.5", "--set", "ts=7", "--where", "id = b", "--yes"]
+    lines = done("update", path, *words).lines
+    assert lines[0] == "1 row updated, but for those with these values"
+    assert lines[1:] == [f"done: 1 row updated at {times(table)[-1]}"]
+    assert done("update", path, *words).lines[1:] == ["no row to change, nothing to do"]
+    done("update", path, "--set", "fare is null", "--yes")
+    assert table.read(["ts", "fare"])["fare"].null_count == 2
+    for given in ("fare > 2", "fare is not null"):
+        refused = run("update", path, "--set", given, "--yes")
+        assert (refused.code, "is no new value" in refused.err) == (2, True)
+    assert "do not change" in run("update", path, "--set", "id = z", "--yes").err
+
+
+def test_a_question_that_has_become_another_is_asked_again(
+    table: HoodieTable, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object, **__: object) -> None:
+        table.upsert(trips(("z", "oslo", 1, 9.0)))
+
+    monkeypatch.setattr("click.confirm", late)
+    refused = run("delete", path, "--where", "fare > 2")
+    assert "the table has changed since the question: 2 rows deleted" in refused.err
+    assert len(found(table)) == 3
 
 
 def test_partitions_are_deleted(table: HoodieTable, path: Path) -> None:
