@@ -33,6 +33,7 @@ PUT_INSTANTS = {
     "transaction/completion.py",  # completed files, after the followers of the table
     "transaction/open_instant.py",  # those of the states before
     "metadata_table/compaction.py",  # on the timeline of the metadata table
+    "metadata_table/upkeep.py",  # the same
 }
 NO_NAMES = {"utils", "helpers", "common", "base", "constants", "types", "models"}
 HIDDEN_INPUT = {

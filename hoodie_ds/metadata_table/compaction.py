@@ -33,7 +33,13 @@ from hoodie_ds.metadata_table.payload import (
     without_deletes,
 )
 from hoodie_ds.metadata_table.record_schema import SCHEMA
-from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD, MetadataTable, schema_of
+from hoodie_ds.metadata_table.stored import (
+    EXTENSION,
+    REBUILD,
+    MetadataTable,
+    latest_compaction,
+    schema_of,
+)
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
@@ -44,6 +50,7 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, padded
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import V1, in_partition, instant_path
+from hoodie_ds.timeline.timeline import Timeline
 
 _DELTA_COMMITS: Final = 10
 """Delta commits after which one is due, as by ``hoodie.metadata.compact.max.delta.commits``."""
@@ -54,6 +61,11 @@ _BLOOM: Final = BloomParams(10_000, 1e-9, BloomFilterType.DYNAMIC_V0, 100_000)
 """Hudi's filters in base files of a metadata table."""
 
 
+def is_due(timeline: Timeline) -> bool:
+    """Whether a compaction is pending on a metadata table's timeline, or is to be planned."""
+    return bool(timeline.pending_compactions or _due(timeline))
+
+
 def compact_if_due(metadata: MetadataTable) -> bool:
     """Compact if enough delta commits followed the newest compaction, or one is pending.
 
@@ -62,7 +74,7 @@ def compact_if_due(metadata: MetadataTable) -> bool:
     older than a compaction.
     """
     pending = metadata.timeline.pending_compactions
-    time = pending[0].time if pending else _due(metadata)
+    time = pending[0].time if pending else _due(metadata.timeline)
     if not time or any(padded(instant.time) < time for instant in metadata.data.pending):
         return False
     storage = metadata.view.storage
@@ -88,14 +100,14 @@ def put_once(storage: Storage, path: str, data: bytes) -> bytes:
     return data
 
 
-def _due(metadata: MetadataTable) -> str:
+def _due(timeline: Timeline) -> str:
     """The time of the next compaction; empty if none is due.
 
     It is the end of the newest delta commit with a suffix, as Hudi's are in layout 1: later than
     all that it merges, before all that follows, and never the time of an instant of the table.
     """
-    last = metadata.latest_compaction
-    deltas = (i for i in metadata.timeline.completed if i.action is Action.DELTA_COMMIT)
+    last = latest_compaction(timeline)
+    deltas = (i for i in timeline.completed if i.action is Action.DELTA_COMMIT)
     since = [padded(instant.ended) for instant in deltas if padded(instant.ended) > last]
     return max(since) + _SUFFIX if len(since) >= _DELTA_COMMITS else ""
 

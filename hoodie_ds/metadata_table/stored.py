@@ -19,6 +19,7 @@ from hoodie_ds.formats.hfile.reader import HFile
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.metadata_table.payload import Change, Record, folded, record_reader
+from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.block_order import BlockPlace, in_order
@@ -38,6 +39,10 @@ from hoodie_ds.timeline.timeline import Timeline
 FILES_PARTITION: Final = "files"
 """The partition that lists the table's files."""
 EXTENSION: Final = "hfile"
+_SECONDARY: Final = "secondary_index_"
+"""Beginning of partitions in which a part of the key is hashed."""
+_HASHED_KEYS: Final = 1_000
+"""More keys than that are in all file groups, so their hashes are not worth the time."""
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 
 
@@ -70,12 +75,6 @@ class MetadataTable:
         """The metadata table's own timeline."""
         return self.view.timeline
 
-    @property
-    def latest_compaction(self) -> str:
-        """The time of the newest completed compaction; empty if there is none."""
-        done = (i.time for i in self.timeline.completed if i.action is Action.COMMIT)
-        return max(done, default="")
-
     def slices(self, partition: str) -> list[FileSlice]:
         """Return the newest slice of each file group of a partition; none lacks a log file."""
         if partition not in self._slices:
@@ -89,9 +88,12 @@ class MetadataTable:
         self, partition: str, only: Collection[str] | None = None
     ) -> Iterator[Mapping[str, Record]]:
         """Yield the records of each file group of a partition by their keys, or `only` of some."""
-        wanted = None if only is None else sorted(map(str.encode, only))
-        for slice_ in self.slices(partition):
-            yield self._merged(slice_, wanted)
+        slices = self.slices(partition)
+        if only is None:
+            yield from (self._merged(slice_, None) for slice_ in slices)
+            return
+        for slice_, here in zip(slices, _spread(partition, slices, only), strict=True):
+            yield self._merged(slice_, sorted(map(str.encode, here))) if here else {}
 
     @contextmanager
     def opened(self, base: BaseFile) -> Iterator[HFile]:
@@ -157,6 +159,25 @@ class MetadataTable:
     def _counts(self, place: BlockPlace) -> bool:
         is_complete = self.view.is_committed(place.time) and not self.data.is_pending(place.time)
         return is_complete and self.view.names(place.time, place.log.path)
+
+
+def _spread(
+    partition: str, slices: Sequence[FileSlice], keys: Collection[str]
+) -> Sequence[Collection[str]]:
+    """Return which of some keys may be in each file group: few are where their hash says."""
+    ids = [slice_.group.file_id for slice_ in slices]
+    is_hashed = not partition.startswith(_SECONDARY) and len(keys) <= _HASHED_KEYS
+    if not is_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
+        return [keys] * len(slices)
+    found: list[list[str]] = [[] for _ in slices]
+    for key in keys:
+        found[file_group_of(key, len(slices))].append(key)
+    return found
+
+
+def latest_compaction(timeline: Timeline) -> str:
+    """Return the time of the newest compaction of a metadata table; empty if there is none."""
+    return max((i.time for i in timeline.completed if i.action is Action.COMMIT), default="")
 
 
 def usable_partitions(table: Table) -> tuple[str, ...]:

@@ -10,12 +10,11 @@ instant after older ones that remain would look as if it had never been.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Final
 
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.errors import TimelineError
+from hoodie_ds.metadata_table.stored import MetadataTable, latest_compaction
 from hoodie_ds.services.archive_planner import (
     ArchivePlan,
     hidden_files,
@@ -25,13 +24,17 @@ from hoodie_ds.services.archive_planner import (
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.earlier_state import table_archive
 from hoodie_ds.services.results import ServiceResult, Work, counted, tell
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.timeline.archive.archive import ActiveFile
+from hoodie_ds.timeline.archive.active_files import (
+    Steps,
+    active_files,
+    contents,
+    delete_active,
+)
 from hoodie_ds.timeline.file_changes import file_changes
-from hoodie_ds.timeline.instant import COMPLETES_AS, Action, Instant, State
-from hoodie_ds.timeline.instant_time import format_time, padded
-from hoodie_ds.timeline.paths import LAYOUTS, instant_path
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.rollback_marks import fold_marks
 from hoodie_ds.timeline.rollbacks import refuse_restore, remember_undone
 from hoodie_ds.timeline.timeline import Timeline
@@ -58,7 +61,8 @@ def archive(
     started_ms, table = context.clock.now_ms(), context.open_table()
     if dry:
         instants = _plan(table, context.current_timeline(table), context).instants
-        work = _leaving(_files(table, instants)) if instants else Work()
+        files = active_files(table.storage, table.layout, instants) if instants else {}
+        work = _leaving(files)
     else:
         instants, work = _archive_oldest(context, table, most)
     took_ms = context.clock.now_ms() - started_ms
@@ -94,7 +98,7 @@ def _plan(table: Table, timeline: Timeline, context: ServiceContext) -> ArchiveP
     So all instants stay that its newest compaction does not include.
     """
     metadata = MetadataTable.open(table, timeline)
-    end = "" if metadata is None else metadata.latest_compaction or _FIRST_TIME
+    end = "" if metadata is None else latest_compaction(metadata.timeline) or _FIRST_TIME
     return plan_archive(table.storage, timeline, context.options.archiving, end)
 
 
@@ -199,51 +203,19 @@ def _start_after(timeline: Timeline, instants: Iterable[Instant]) -> str:
 def _archive(context: ServiceContext, table: Table, instants: tuple[Instant, ...]) -> Work:
     storage = table.storage
     archive = table_archive(table, context.options.archiving)
-    files = _files(table, instants)
-    contents = [_contents(table, files[instant.time]) for instant in instants]
+    files = active_files(storage, table.layout, instants)
+    utc = table.properties.timeline_in_utc
+    found = [contents(storage, files[instant.time], utc) for instant in instants]
     # Before their plans are gone: files of late tasks of such instants must never count.
     undoing = (Action.ROLLBACK, Action.RESTORE)
     remember_undone(storage, (i for i in instants if i.action in undoing))
-    settled = archive.put(contents)
-    steps = [step for instant in instants for step in files[instant.time]]
-    # An inflight instant was requested, so the requested file is deleted after the inflight one.
-    for state in (State.INFLIGHT, State.REQUESTED):
-        storage.delete_many([instant_path(step) for step in steps if step.state is state])
-    for step in steps:  # one by one: a bulk deletion has no order
-        if step.state is State.COMPLETED:
-            storage.delete(instant_path(step))
+    settled = archive.put(found)
+    delete_active(storage, (files[instant.time] for instant in instants))
     archive.tidy(settled)
     fold_marks(storage)
     return _leaving(files)
 
 
-def _leaving(files: Mapping[str, Mapping[Instant, FileStatus]]) -> Work:
+def _leaving(files: Mapping[str, Steps]) -> Work:
     sizes = [status.size for steps in files.values() for status in steps.values()]
     return Work(files_deleted=len(sizes), bytes_deleted=sum(sizes))
-
-
-def _files(table: Table, instants: Iterable[Instant]) -> dict[str, dict[Instant, FileStatus]]:
-    """The files of instants on the active timeline, by instant time, each with its step."""
-    layout = LAYOUTS[table.layout]
-    actions = {instant.time: instant.action for instant in instants}
-    found: dict[str, dict[Instant, FileStatus]] = {time: {} for time in actions}
-    for status in table.storage.list(layout.folder):
-        step = layout.parse(status.path.rpartition("/")[2])
-        if step is None or step.time not in actions:
-            continue
-        # A savepoint has the time of the commit that it keeps, and stays with it.
-        if COMPLETES_AS.get(step.action, step.action) is actions[step.time]:
-            found[step.time][step] = status
-    return found
-
-
-def _contents(table: Table, files: Mapping[Instant, FileStatus]) -> list[ActiveFile]:
-    """The contents of an instant's files."""
-    utc, found = table.properties.timeline_in_utc, []
-    for step, status in files.items():
-        with suppress(NotFoundError):  # another archiver has it
-            body = table.storage.read(instant_path(step))
-            written_ms = status.modified_ms
-            written = format_time(written_ms, utc) if written_ms else step.time
-            found.append(ActiveFile(step, body, written))
-    return found

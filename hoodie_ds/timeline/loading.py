@@ -11,7 +11,8 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from zlib import crc32
 
-from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.hints import given_up
 from hoodie_ds.storage.protocol import Storage, names_in
@@ -210,7 +211,7 @@ def _find_archived(storage: Storage, instant: Instant, path: str) -> CommitMetad
         body = archived_body(storage, instant)
         return None if body is None else CommitMetadata.from_bytes(body, path)
     with suppress(NotFoundError):
-        entry = find_archived(storage, _archive_folder(storage), instant)
+        entry = find_archived(storage, archive_folder(storage), instant)
         return None if entry is None else entry.commit(path)
     return None
 
@@ -222,9 +223,10 @@ def is_archived(storage: Storage, timeline: Timeline, time: str) -> bool:
     """
     if timeline.layout != V1.version:
         return archived_end(storage, timeline, time) is not None
-    return has_completed(storage, _archive_folder(storage), time)
+    return has_completed(storage, archive_folder(storage), time)
 
 
-def _archive_folder(storage: Storage) -> str:
-    properties = TableProperties.parse(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
-    return f"{V1.folder}/{properties.archive_folder}"
+def archive_folder(storage: Storage) -> str:
+    """Path of the archive of layout 1, of a metadata table too."""
+    raw = parse_properties(storage.read(PROPERTIES), f"{storage.root}/{PROPERTIES}")
+    return f"{V1.folder}/{raw.get(keys.ARCHIVE_FOLDER) or 'archived'}"

@@ -13,7 +13,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.metadata_table.compaction import compact_if_due
 from hoodie_ds.metadata_table.payload import STATS, Record, encode_record, without_deletes
 from hoodie_ds.metadata_table.record_schema import SCHEMA
-from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.stored import MetadataTable, latest_compaction
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.table import open_table
@@ -136,7 +136,7 @@ def test_one_of_another_engine_is_continued_by_its_plan(name: str) -> None:
     assert torn
     assert storage.files.keys().isdisjoint(torn)
     assert records(storage) == before
-    assert opened(storage).latest_compaction == newest.time
+    assert latest_compaction(opened(storage).timeline) == newest.time
 
 
 @pytest.mark.parametrize("name", WITH_LOGS)
@@ -155,7 +155,7 @@ def test_it_is_due_after_ten_delta_commits(monkeypatch: pytest.MonkeyPatch) -> N
     storage = loaded("v9_mor_files_cs_ps_ri__logs")
     timeline = opened(storage).timeline
     newest = max(timeline.completed, key=lambda instant: instant.ended)
-    last, time = opened(storage).latest_compaction, newest.ended
+    last, time = latest_compaction(opened(storage).timeline), newest.ended
     body = storage.read(f"{METADATA_TABLE}/{instant_path(newest)}")
     since = [i for i in timeline.completed if i.ended > last and i.action is Action.DELTA_COMMIT]
     for _ in range(len(since), 10):
@@ -170,7 +170,9 @@ def test_a_planned_log_file_that_is_missing_is_named() -> None:
     storage = loaded("v9_mor_files_cs_ps_ri__logs")
     compact(storage)
     metadata = opened(storage)
-    (done,) = (i for i in metadata.timeline.completed if i.time == metadata.latest_compaction)
+    (done,) = (
+        i for i in metadata.timeline.completed if i.time == latest_compaction(metadata.timeline)
+    )
     storage.delete(f"{METADATA_TABLE}/{instant_path(done)}")
     storage.delete(next(path for path in sorted(storage.files) if ".files-0000-0_2" in path))
     storage = storage.copy()  # which no process knows
@@ -183,7 +185,7 @@ def test_base_files_are_named_after_a_time_between_those_of_the_table() -> None:
     compact(storage)
     metadata = opened(storage)
     ended = max(i.ended for i in metadata.timeline.completed if i.action is Action.DELTA_COMMIT)
-    assert metadata.latest_compaction == f"{ended}001"
+    assert latest_compaction(metadata.timeline) == f"{ended}001"
     (base,) = (one.base for one in metadata.slices("files"))
     assert base is not None
     assert base.name == BaseFileName("files-0000-0", "0-0-0", f"{ended}001", "hfile")

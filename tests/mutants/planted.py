@@ -56,6 +56,7 @@ COMMIT = "tests/unit/sink/commit/test_commit.py"
 METADATA = "tests/integration/test_metadata_table.py"
 METADATA_GOLDEN = "tests/golden/test_metadata_tables.py"
 METADATA_COMPACTION = "tests/golden/test_metadata_compaction.py"
+METADATA_UPKEEP = "tests/golden/test_metadata_upkeep.py"
 DELETIONS = "tests/faults/regressions/test_names_and_deletions.py"
 STOPPED = "tests/faults/test_stopped.py"
 RECOVERY = "tests/unit/transaction/test_recovery.py"
@@ -1841,6 +1842,36 @@ READS = [
         "other engines read half of a file in place of the whole one",
     ),
     Mutant(
+        "a clean of a metadata table that was interrupted is never finished",
+        within("upkeep._clean", Action=SimpleNamespace(CLEAN=None)),
+        f"{METADATA_UPKEEP}::test_what_a_crash_left_is_done_after_the_next_compaction",
+        "Hudi's archiving of its timeline stops before the clean",
+    ),
+    Mutant(
+        "a clean of a metadata table deletes versions that are read",
+        within("upkeep._superseded", _VERSIONS=1),
+        f"{METADATA_UPKEEP}::test_files_and_instants_stay_few",
+        "queries that take longer than a few commits fail",
+    ),
+    Mutant(
+        "instants of a metadata table are archived that the table still has",
+        Text("latest_compaction(timeline), metadata.data.start,", "latest_compaction(timeline),"),
+        f"{METADATA_UPKEEP}::test_what_may_be_of_active_instants_is_not_archived",
+        "nobody can tell any more whether the metadata table has caught up",
+    ),
+    Mutant(
+        "a record index of a later moment is believed",
+        always("trust.is_ahead", False),
+        f"{METADATA_GOLDEN}::test_a_record_index_of_a_later_moment_is_not_believed",
+        "rows that have been moved since are not found",
+    ),
+    Mutant(
+        "keys are looked up in another file group than Hudi's",
+        within("stored._spread", file_group_of=lambda key, groups: len(key) % groups),
+        f"{METADATA_GOLDEN}::test_the_record_index_has_the_file_group_of_each_key",
+        "rows with the key are not found",
+    ),
+    Mutant(
         "instants are archived that a metadata table still needs",
         Text("commits = tuple(i for i in commits if not end or padded(i.time) < end)", ""),
         "tests/unit/services/test_archive_planner.py::test_nothing_is_archived_from_an_end_on",
@@ -3064,8 +3095,8 @@ ARCHIVES = [
     Mutant(
         "the newest of the archived instants goes first",
         Text(
-            "    steps = [step for instant in instants for step",
-            "    steps = [step for instant in instants[::-1] for step",
+            "= [step for one in files for step in one]",
+            "= [step for one in reversed([*files]) for step in one]",
         ),
         f"{_ARCHIVING}::test_readers_see_the_same_rows_throughout_archiving",
         "a reader sees the timeline with a hole, and no rows of what was in it",
