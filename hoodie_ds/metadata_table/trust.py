@@ -51,6 +51,16 @@ def lacking(metadata: MetadataTable) -> Iterator[Instant]:
             yield instant
 
 
+def is_ahead(metadata: MetadataTable) -> bool:
+    """Whether a metadata table may know of an instant that the table's timeline lacks.
+
+    So it is where it was opened later than the timeline, and after a rollback that it records.
+    """
+    done, start = {i.time for i in metadata.data.completed}, metadata.data.start
+    recorded = (i.time for i in metadata.timeline.completed if _is_of_table(i))
+    return any(time not in done and padded(time) >= start for time in recorded)
+
+
 def _undone(metadata: MetadataTable, instant: Instant) -> Collection[str]:
     """Times of the instants that a rollback or restore of the table has undone."""
     if instant.action is Action.RESTORE:

@@ -14,6 +14,7 @@ from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.record_index import indexed_groups
 from hoodie_ds.metadata_table.statistics import ColumnStatistics, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.file_slice_reader import FileSliceReader
@@ -21,7 +22,7 @@ from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing, every, naming_remedies
 from hoodie_ds.table.table import Table, open_table
@@ -108,12 +109,13 @@ class PinnedTable:
 
         None if there is none, or if it is not complete: then only the folders tell what is wrong.
         """
-        keeps = every if pruner is None else pruner.keeps_partition
         try:
             metadata = MetadataTable.open(self.table, self.timeline)
             listing = None if metadata is None else MetadataListing.of(metadata)
             if listing is None:
                 return None
+            groups = self._indexed(listing.metadata, pruner)
+            keeps = _keeps(pruner, groups)
             paths = [path for path in listing.partitions() if keeps(path)]
             out = frozenset[str]()
             if pruner is not None:
@@ -125,6 +127,8 @@ class PinnedTable:
         except HoodieError as error:
             _log.debug("the folders are listed, and not the metadata table: %s", error)
             return None
+        if groups is not None:
+            files = [file for file in files if _group(file) in groups]
         return listing.metadata, files
 
     def _without_matches(
@@ -151,6 +155,18 @@ class PinnedTable:
         """The columns that a pruner's filter is about."""
         used = columns_used(pruner.predicate)
         return [field for field in self.schema if used is None or field.name in used]
+
+    def _indexed(
+        self, metadata: MetadataTable, pruner: Pruner | None
+    ) -> frozenset[FileGroupId] | None:
+        """The file groups of the keys that a pruner keeps; None if that is not known."""
+        if pruner is None or pruner.keys is None or self.is_past:
+            return None
+        try:
+            return indexed_groups(metadata, pruner.keys.keys)
+        except HoodieError as error:
+            _log.debug("no record index of the metadata table is used: %s", error)
+            return None
 
     def _with_matches(
         self, metadata: MetadataTable, slices: Sequence[FileSlice], pruner: Pruner
@@ -200,6 +216,20 @@ class PinnedTable:
 def _is_among(keeps: Callable[[str], bool], out: Collection[str], path: str) -> bool:
     """Whether a partition is one that a filter keeps and that is not left out."""
     return keeps(path) and path not in out
+
+
+def _keeps(pruner: Pruner | None, groups: Collection[FileGroupId] | None) -> Callable[[str], bool]:
+    """Which partitions a pruner keeps, of file groups if they are known."""
+    keeps = every if pruner is None else pruner.keeps_partition
+    if groups is None:
+        return keeps
+    paths = {group.partition_path for group in groups}
+    return lambda path: path in paths and keeps(path)
+
+
+def _group(file: FileStatus) -> FileGroupId:
+    name = file.path.rpartition("/")[2]
+    return FileGroupId(file.folder, name.removeprefix(".").partition("_")[0])
 
 
 def _columns(table: Table, timeline: Timeline) -> pa.Schema:

@@ -22,20 +22,25 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.filters.bounds import Bounds, sortable
 from hoodie_ds.filters.given import predicate_of
 from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.record_index import indexed_groups
 from hoodie_ds.metadata_table.statistics import ColumnStatistics, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import open_table
+from hoodie_ds.testing import FaultyStorage, Kind
+from hoodie_ds.timeline.timeline import Timeline
 from tests.golden.golden_tables import unzip_table
 
 FOLDER = Path(__file__).resolve().parent / "metadata"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.zip"))
 BY_FOLDERS = {"hoodie.metadata.enable": "false"}
 KEY = "_hoodie_record_key"
+OPENED = (Kind.READ, Kind.OPEN)
 DECIMAL_SCALE = 15
 EVERY = [*NAMES, "v6_cow_metadata", "v9_mor_metadata"]
 
@@ -224,3 +229,54 @@ def test_filters_return_the_same_rows_with_statistics(
             expected = rows.filter(wanted)
             assert sorted(found.column(KEY).to_pylist()) == sorted(expected.column(KEY).to_pylist())
     assert all(kept) == (name == "v9_mor_files_cs_ps_ri__logs")  # each of its slices has log files
+
+
+WITH_KEYS = [name for name in NAMES if "_ri" in name]
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+def test_the_record_index_has_the_file_group_of_each_key(tmp_path: Path, name: str) -> None:
+    path = unzipped(name, tmp_path)
+    metadata, rows = opened(path), HoodieTable(path, BY_FOLDERS).read()
+    keys, folders = (rows.column(c).to_pylist() for c in (KEY, "_hoodie_partition_path"))
+    files = rows.column("_hoodie_file_name").to_pylist()
+    for key, folder, file in zip(keys, folders, files, strict=True):
+        assert indexed_groups(metadata, [key]) == frozenset({FileGroupId(folder, file_id(file))})
+    assert indexed_groups(metadata, ["no such key"]) == frozenset()
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+def test_only_file_groups_of_the_keys_are_read(tmp_path: Path, name: str) -> None:
+    path = unzipped(name, tmp_path)
+    rows = HoodieTable(path, BY_FOLDERS).read()
+    for row in rows.to_pylist():
+        storage = FaultyStorage(open_storage(path))
+        found = HoodieTable(path, storage=storage).read(filter=pc.field("id") == row["id"])
+        assert found.to_pylist() == [row]
+        read = {one.path for one in storage.recorder.operations if one.kind in OPENED}
+        groups = {file_id(file.rpartition("/")[2]) for file in read}
+        assert groups & set(map(file_id, rows["_hoodie_file_name"].to_pylist())) == {
+            file_id(row["_hoodie_file_name"])
+        }
+
+
+def file_id(name: str) -> str:
+    return name.removeprefix(".").partition("_")[0]
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+def test_a_record_index_of_a_later_moment_is_not_believed(tmp_path: Path, name: str) -> None:
+    path = unzipped(name, tmp_path)
+    table = open_table(open_storage(path))
+    timeline = table.load_timeline()
+    newest = next(timeline.commits_backwards())
+    earlier = Timeline.of(i for i in timeline.instants if i != newest)
+    metadata = MetadataTable.open(table, replace(earlier, layout=timeline.layout))
+    assert metadata is not None
+    assert indexed_groups(opened(path), ["k001"]) is not None
+    assert indexed_groups(metadata, ["k001"]) is None
+
+
+def test_without_a_record_index_no_key_is_known(tmp_path: Path) -> None:
+    metadata = opened(unzipped("v6_cow_files", tmp_path))
+    assert indexed_groups(metadata, ["k001"]) is None

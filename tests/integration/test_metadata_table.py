@@ -20,8 +20,10 @@ from hoodie_ds.config.properties import keys
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.inspection.findings import Kind
+from hoodie_ds.metadata_table.compaction import compact_if_due
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table, update_properties
 from hoodie_ds.testing import FaultyStorage
@@ -126,6 +128,29 @@ def test_a_read_lists_no_folder_and_opens_as_many_files_of_a_larger_table(
         assert all(folder.startswith(".hoodie") for folder in lists), lists
         opened.append(len([one for one in recorder if one.kind in OPENED]))
     assert opened[0] == opened[1] < 40
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_read_of_one_partition_of_10_000_opens_few_files(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.metadata_table.compaction._DELTA_COMMITS", 1)
+    table = HoodieTable(str(tmp_path), {**TRIPS, VERSION: version})
+    table.upsert(trips(("k", "c3", 1, 1.0)))
+    file = "00000000-0000-0000-0000-000000000000-0_0-0-0_20000101000000000.parquet"
+    recorder = Recorder(open_storage(str(tmp_path)))
+    recorder.begin({f"p{number}": {file: 1} for number in range(9_999)})
+    recorder.catch_up()
+    metadata = MetadataTable.open(recorder.table, recorder.table.load_timeline())
+    assert metadata is not None
+    assert compact_if_due(metadata)
+    storage = operations(tmp_path, "c3")
+    done = storage.recorder.operations
+    assert all(one.path.startswith(".hoodie") for one in done if one.kind in LISTED)
+    assert len([one for one in done if one.kind in OPENED]) < 20
+    by = listing(tmp_path)
+    assert by is not None
+    assert len(by.partitions()) == 10_000
 
 
 def test_it_is_not_opened_where_it_is_switched_off(tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""Where rows of record keys are, by a metadata table: its partition ``record_index``.
+
+It has one place of each record key, in the file group that the hash of the key says. Where an index
+is of each partition by itself, each has its own file groups, and a key may have several places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+from uuid import UUID
+
+from hoodie_ds.formats.avro.decoder import damage_in
+from hoodie_ds.metadata_table.payload import Record
+from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.trust import is_ahead
+from hoodie_ds.table.file_slice import FileGroupId
+
+RECORD_INDEX: Final = "record_index"
+_PLACE: Final = "recordIndexMetadata"
+_UUID: Final = 0
+"""The encoding of a file id that is a UUID and a number; all others are strings."""
+_NO_NUMBER: Final = -1
+_64_BITS: Final = (1 << 64) - 1
+
+
+def indexed_groups(metadata: MetadataTable, keys: Collection[str]) -> frozenset[FileGroupId] | None:
+    """Return the file groups that hold rows of some record keys; None if that is not known.
+
+    That is so without an index, or where it may be of a later moment than the table's timeline.
+    """
+    if RECORD_INDEX not in metadata.partitions or is_ahead(metadata):
+        return None
+    with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
+        return frozenset(
+            _group(record[_PLACE])
+            for group in metadata.records(RECORD_INDEX, keys)
+            for record in group.values()
+        )
+
+
+def _group(place: Record) -> FileGroupId:
+    partition = place["partitionName"]
+    path = "" if partition == UNPARTITIONED else partition
+    if place["fileIdEncoding"] != _UUID:
+        return FileGroupId(path, place["fileId"])
+    high, low, number = place["fileIdHighBits"], place["fileIdLowBits"], place["fileIndex"]
+    uuid = UUID(int=(high & _64_BITS) << 64 | low & _64_BITS)
+    return FileGroupId(path, str(uuid) if number == _NO_NUMBER else f"{uuid}-{number}")
