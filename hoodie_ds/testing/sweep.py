@@ -30,6 +30,7 @@ ERRORS: Final = frozenset({Effect.LOST_ANSWER, Effect.FAILED, Effect.REPEATED})
 
 _READS: Final = frozenset({Kind.READ, Kind.OPEN})
 _KINDS: Final = {
+    Effect.CRASH_AFTER: MUTATING,  # after a read a crash leaves what one before it leaves
     Effect.TORN: frozenset({Kind.WRITE}),
     Effect.LOST_ANSWER: MUTATING,
     Effect.REPEATED: frozenset({Kind.PUT}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.testing import MemoryStorage, SimulatedCrash
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.stream import Model, assert_well, begin, found, run
 from tests.tables import VERSION
@@ -31,6 +31,7 @@ class Sweep:
         for step in scenario.steps:
             self.models.append(self.models[-1].after(step))
         self.committed = 0
+        self._seen: set[int] = set()
         if scenario.dead is not None:
             run(self.start, self.opts, self.first, scenario.dead, 70, commit=False)
         later = any(path.startswith(".hoodie/timeline/") for path in self.start.files)
@@ -53,6 +54,12 @@ class Sweep:
         begin(storage, self.opts, self.scenario.steps[0].rows.schema)
 
     def check(self, left: MemoryStorage, raised: BaseException | None) -> None:
+        """Look at what is left; of a process that ended these are its files, which it left once."""
+        if isinstance(raised, SimulatedCrash):
+            state = hash((self.committed, frozenset(left.files.items())))
+            if state in self._seen:
+                return
+            self._seen.add(state)
         self.check_atomic(left, raised)
         if raised is None:
             return

@@ -101,7 +101,7 @@ class Deltas:
 def test_the_process_may_end_at_some_operations(
     tmp_path: Path, version: str, options: dict[str, str]
 ) -> None:
-    assert Deltas(tmp_path, options, version).fail(CRASHES, 101) > 3
+    assert Deltas(tmp_path, options, version).fail(CRASHES, 67) > 3
 
 
 @pytest.mark.slow

@@ -133,9 +133,18 @@ class Followed(Play):
         assert_followed(left)
 
 
-@pytest.mark.parametrize("effects", [CRASHES, ERRORS])
 @pytest.mark.parametrize(
-    ("name", "version"), [("upsert, mor", "6"), ("rollback, cow", "9"), ("first batch, cow", "9")]
+    ("name", "version", "effects"),
+    [
+        pytest.param("upsert, mor", "6", CRASHES, id="upsert, crashes"),
+        pytest.param("upsert, mor", "6", ERRORS, id="upsert, errors"),
+        pytest.param("rollback, cow", "9", CRASHES, id="rollback, crashes"),
+        pytest.param("rollback, cow", "9", ERRORS, id="rollback, errors", marks=pytest.mark.slow),
+        pytest.param("first batch, cow", "9", CRASHES, id="first batch, crashes"),
+        pytest.param(
+            "first batch, cow", "9", ERRORS, id="first batch, errors", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_a_write_is_known_wherever_its_process_ends(
     name: str, version: str, effects: frozenset[object]

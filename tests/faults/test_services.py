@@ -33,14 +33,14 @@ BESIDE: dict[str, Make[Beside]] = {
 }
 FEW = {
     ("compaction", "9"): 23,
-    ("clustering, merge-on-read", "6"): 47,
+    ("clustering, merge-on-read", "6"): 31,
     ("clean, commits, cow", "9"): 5,
     ("archiving, mor, several", "6"): 11,
     ("archiving, cow", "9"): 11,
-    ("savepoint, mor", "6"): 11,
-    ("rollback, cow", "9"): 11,
+    ("savepoint, mor", "6"): 7,
+    ("rollback, cow", "9"): 7,
     ("restore, mor", "6"): 11,
-    ("compaction, change data", "9"): 53,
+    ("compaction, change data", "9"): 37,
     ("clean, change data, cow", "9"): 17,
 }
 """Of how many crash points the quick suite tries one."""

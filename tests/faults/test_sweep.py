@@ -42,7 +42,7 @@ def test_the_process_may_end_while_it_logs_changes(name: str, version: str) -> N
 
 def test_the_process_that_recovers_may_end_too() -> None:
     swept = Sweep("upsert, mor")
-    assert sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two, 200) > 5
+    assert sweep_pairs(swept.start, swept.play, swept.recover, swept.check_after_two, 90) > 5
 
 
 @pytest.mark.slow

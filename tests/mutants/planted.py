@@ -896,7 +896,7 @@ FOLLOWERS = [
     Mutant(
         "a recovery completes an instant, and no follower is told",
         within("complete_from_manifest", put_completed=untold),
-        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, mor-6-effects0]",
+        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, crashes]",
         "a metadata table lacks the files of a commit, which its readers then leave out",
     ),
     Mutant(
@@ -914,7 +914,7 @@ FOLLOWERS = [
     Mutant(
         "a follower is told once an instant is visible",
         instead("put_completed", telling_later),
-        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, mor-6-effects0]",
+        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, crashes]",
         "a metadata table lacks the files of a commit, which its readers then leave out",
     ),
     Mutant(
@@ -3760,8 +3760,7 @@ DELTA = [
     Mutant(
         "a follower is not called after a batch that is repeated",
         within("Coordinator._commit_nothing_written", catch_up=returns(())),
-        f"{_FOLLOWERS}"
-        "::test_a_write_is_known_wherever_its_process_ends[first batch, cow-9-effects0]",
+        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[first batch, crashes]",
         "a stream that is at its end leaves its followers behind",
     ),
     Mutant(
