@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
 from hoodie_ds.handles.stamp import fill_file_name, fill_meta_columns
 from hoodie_ds.table.checksums import open_base_file
@@ -101,3 +101,37 @@ class CreateHandle:
     def discard(self, cause: BaseException) -> None:
         """Abandon the file; nothing of it stays."""
         self._opened.__exit__(type(cause), cause, cause.__traceback__)
+
+
+def create_files(
+    context: WriteContext,
+    partition_path: str,
+    pieces: Iterable[pa.Table],
+    file_bytes: int,
+    add: Callable[[CreateHandle, pa.Table], None] = CreateHandle.write,
+) -> list[WriteStatus]:
+    """Begin as many file groups as the rows need, each up to a size on storage."""
+    statuses: list[WriteStatus] = []
+    handle: CreateHandle | None = None
+    try:
+        for rows in (part for piece in pieces for part in _cut(piece, file_bytes)):
+            if handle is None:
+                handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
+            add(handle, rows)
+            if handle.pending_bytes >= file_bytes:
+                handle.flush()  # its size on storage is known only afterwards
+            if handle.bytes_written >= file_bytes:
+                statuses.append(handle.close())
+                handle = None
+    except BaseException as error:
+        if handle is not None:
+            handle.discard(error)
+        raise
+    return statuses if handle is None else [*statuses, handle.close()]
+
+
+def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Cut rows into parts of about so many Arrow bytes; yields nothing for no rows."""
+    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, step):
+        yield rows.slice(start, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,12 @@ import xxhash
 
 from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import LogBlockFormat, MergeMode
-from hoodie_ds.errors import AlreadyExistsError
+from hoodie_ds.errors import AlreadyExistsError, SchemaError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, read_blocks
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.handles.create_handle import CreateHandle, create_files
 from hoodie_ds.handles.merge_handle import merge_base_file
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.storage.connect import open_storage
@@ -240,3 +241,23 @@ def test_no_other_attempt_has_a_name(storage: Storage) -> None:
     parts = [[int(part) for part in token.split("-")] for token in tokens]
     assert {first for first, _, _ in parts} == {some.task_partition}
     assert max(max(part) for part in parts) < 2**31
+
+
+def test_files_of_a_size_are_begun_and_the_last_one_is_given_up_with_its_rows(
+    storage: Storage, tmp_path: Path
+) -> None:
+    rows = records(*((key, 5, key * 9) for key in "abcdef")).rows
+
+    def pieces() -> Iterator[pa.Table]:
+        yield rows
+        raise SchemaError("the rows end here")
+
+    whole = create_files(context(storage), "p", [rows], rows.nbytes // 2)
+    assert [status.stat.num_inserts for status in whole] == [3, 3]
+    with pytest.raises(SchemaError, match="end here"):
+        create_files(context(storage, SECOND), "p", pieces(), 1 << 20)
+    names = {Path(status.stat.path).name for status in whole}
+    assert {file.name for file in (tmp_path / "p").iterdir()} == {
+        *names,
+        ".hoodie_partition_metadata",
+    }

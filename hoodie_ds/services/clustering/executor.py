@@ -19,7 +19,7 @@ from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.enums import SortOrder
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, NotFoundError
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
-from hoodie_ds.handles.create_handle import CreateHandle
+from hoodie_ds.handles.create_handle import CreateHandle, create_files
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.services.clustering.inputs import GroupInput
@@ -75,7 +75,10 @@ class ClusteringExecutor:
         ).reader()
         columns = context.kept_columns
         pieces = chain.from_iterable(reader.read(slice_, columns) for slice_ in given.slices)
-        return _written(context, partition, self._in_order(pieces), self._target_bytes)
+        rows, most = self._in_order(pieces), self._target_bytes
+        written = create_files(context, partition, rows, most, CreateHandle.keep)
+        # To the file group all rows are new.
+        return [replace(s, stat=replace(s.stat, num_inserts=s.stat.num_writes)) for s in written]
 
     def _in_order(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
         columns = self._sort_columns
@@ -125,41 +128,6 @@ def _result(statuses: Iterable[WriteStatus]) -> CommitMetadata:
     checksums = {status.stat.path: status.checksum for status in ordered}
     stats = tuple(status.stat for status in ordered)
     return CommitMetadata(stats, CLUSTER, {CHECKSUMS_KEY: json.dumps(checksums)})
-
-
-def _written(
-    context: WriteContext, partition: str, pieces: Iterable[pa.Table], target_bytes: int
-) -> list[WriteStatus]:
-    """Write rows into as many file groups as they need, each up to a size on storage."""
-    statuses: list[WriteStatus] = []
-    handle: CreateHandle | None = None
-    try:
-        for rows in (part for piece in pieces for part in _cut(piece, target_bytes)):
-            if handle is None:
-                handle = CreateHandle(context, new_group(context, partition, len(statuses)))
-            handle.keep(rows)
-            if handle.pending_bytes >= target_bytes:
-                handle.flush()  # its size on storage is known only then
-            if handle.bytes_written >= target_bytes:
-                statuses.append(_closed(handle))
-                handle = None
-    except BaseException as error:
-        if handle is not None:
-            handle.discard(error)
-        raise
-    return statuses if handle is None else [*statuses, _closed(handle)]
-
-
-def _closed(handle: CreateHandle) -> WriteStatus:
-    status = handle.close()  # to the file group all rows are new
-    return replace(status, stat=replace(status.stat, num_inserts=status.stat.num_writes))
-
-
-def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Cut rows into parts of about so many Arrow bytes; yields nothing for no rows."""
-    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
-    for start in range(0, rows.num_rows, step):
-        yield rows.slice(start, step)
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:

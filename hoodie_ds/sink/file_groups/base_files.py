@@ -6,14 +6,14 @@ a group, each task stages its rows, and the commit merges them, once per group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
-from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
+from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.handles.merge_handle import merge_base_file
 from hoodie_ds.record.merge.merger import RecordSet
@@ -120,32 +120,6 @@ def create_base_file(
     for rows in incoming.complete_rows(live):
         handle.write(rows)
     return handle.close()
-
-
-def create_base_files(
-    plan: WritePlan, context: WriteContext, partition_path: str, pieces: Iterable[pa.Table]
-) -> list[WriteStatus]:
-    """Begin as many file groups as the rows need, each up to the largest size of a base file."""
-    statuses: list[WriteStatus] = []
-    handle: CreateHandle | None = None
-    largest = plan.options.parquet_max_file_bytes
-    for rows in (part for piece in pieces for part in _cut(piece, largest)):
-        if handle is None:
-            handle = CreateHandle(context, new_group(context, partition_path, len(statuses)))
-        handle.write(rows)
-        if handle.pending_bytes >= largest:
-            handle.flush()  # its size on storage is known only afterwards
-        if handle.bytes_written >= largest:
-            statuses.append(handle.close())
-            handle = None
-    return statuses if handle is None else [*statuses, handle.close()]
-
-
-def _cut(rows: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Cut rows into parts of about `size` Arrow bytes."""
-    step = max(1, rows.num_rows * size // max(1, rows.nbytes))
-    for start in range(0, rows.num_rows, step):
-        yield rows.slice(start, step)
 
 
 def commit_context(context: WriteContext, number: int) -> WriteContext:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from hoodie_ds.errors import AlreadyExistsError
 from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.create_handle import create_files
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
-from hoodie_ds.sink.file_groups.base_files import create_base_files
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.stage.incoming_rows import Incoming
 from hoodie_ds.sink.stage.staging import stage
@@ -41,7 +41,7 @@ def pack(
     combined = plan.merger.combine(incoming.records())
     pieces = (rows for rows in incoming.complete_rows(combined.live_rows()) if rows.num_rows)
     rest = _after_filling(pieces, small_files, fill)
-    return create_base_files(plan, context, partition_path, rest)
+    return create_files(context, partition_path, rest, plan.options.parquet_max_file_bytes)
 
 
 @dataclass(frozen=True, slots=True)
