@@ -34,6 +34,7 @@ PUT_INSTANTS = {
     "transaction/open_instant.py",  # those of the states before
     "metadata_table/compaction.py",  # on the timeline of the metadata table
     "metadata_table/upkeep.py",  # the same
+    "metadata_table/delta_commit.py",  # those of the metadata table
 }
 NO_NAMES = {"utils", "helpers", "common", "base", "constants", "types", "models"}
 HIDDEN_INPUT = {

@@ -53,7 +53,7 @@ class FileOptions(OptionGroup):
         "hoodie.metadata.enable",
         BOOLEAN,
         "Whether an existing metadata table is used: a read lists files by it, unless this is "
-        "false, and a write with false drops it.",
+        "false, and a write with false drops it. Any other write keeps it, or is refused.",
         aliases=("metadata.enabled",),
     )
     log_block_format: Option[LogBlockFormat | None] = Option(

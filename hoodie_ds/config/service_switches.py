@@ -27,6 +27,7 @@ class Service(str, Enum):
     COMPACTION_PLAN = "plan of a compaction"
     CLUSTERING = "clustering"
     DELTA = "sync into a Delta log"
+    METADATA = "metadata table"
     CLEAN = "clean"
     ARCHIVE = "archive"
     CATALOG = "sync into a catalog"

@@ -18,6 +18,7 @@ from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending_instants import LOST, pending_rows
 from hoodie_ds.services.compaction.planner import holding_back
+from hoodie_ds.table.metadata_table import is_kept
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names, declared_schema
 from hoodie_ds.timeline.timeline import Timeline
@@ -167,7 +168,7 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
             check_columns_have_names(table, timeline, to_write=False)
     except UnsupportedTableError as error:
         yield str(error)
-    if table.properties.metadata_partitions:
+    if table.properties.metadata_partitions and not is_kept(table.properties):
         yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"
     is_mor = table.properties.table_type is TableType.MERGE_ON_READ
     if is_mor and (total.log_ratio or 0) > _LOG_RATIO:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.metadata_table.file_records import ALL_PARTITIONS
 from hoodie_ds.metadata_table.payload import FILES, Record
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
 from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, MetadataTable
 from hoodie_ds.metadata_table.trust import lacking
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.timeline.paths import in_partition
-
-_ALL: Final = "__all_partitions__"
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -39,7 +37,7 @@ class MetadataListing:
 
     def partitions(self) -> list[str]:
         """Return the paths of all partitions; `CorruptFileError` if it does not list them."""
-        records = list(self._records([_ALL]))
+        records = list(self._records([ALL_PARTITIONS]))
         if not records:
             root = self.metadata.view.storage.root
             raise CorruptFileError(f"{root} lists no partitions", REBUILD)

@@ -29,14 +29,15 @@ _DEFAULTS: Final = {"isTightBound": False, "fileIdEncoding": 0}
 _META: Final = ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
 
 
-def record_schema(*, numbered: bool = False) -> str:
-    """Return the schema as JSON.
+def record_schema(*, numbered: bool = False, has_meta_fields: bool = True) -> str:
+    """Return the schema as JSON; that in commits has no meta fields.
 
     If `numbered`, the only field of each wrapper has the number of its branch as its name, as in
     the records of `payload`; the binary form is the same.
     """
     files = _record("HoodieMetadataFileInfo", size="long", isDeleted="boolean")
-    fields = {f"_hoodie_{name}": _optional("string") for name in _META} | {
+    meta = _META if has_meta_fields else ()
+    fields = {f"_hoodie_{name}": _optional("string") for name in meta} | {
         "key": _STRING,
         "type": "int",
         "filesystemMetadata": ["null", {"type": "map", "values": files, **_JAVA}],

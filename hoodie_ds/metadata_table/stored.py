@@ -39,6 +39,7 @@ from hoodie_ds.timeline.timeline import Timeline
 FILES_PARTITION: Final = "files"
 """The partition that lists the table's files."""
 EXTENSION: Final = "hfile"
+"""That of base files."""
 _SECONDARY: Final = "secondary_index_"
 """Beginning of partitions in which a part of the key is hashed."""
 _HASHED_KEYS: Final = 1_000

@@ -20,7 +20,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import V1, V2
 from hoodie_ds.timeline.rollbacks import restored_times, target_of
 
-_NOT_RECORDED: Final = frozenset({Action.SAVEPOINT, Action.INDEXING, Action.SCHEMA_COMMIT})
+NOT_RECORDED: Final = frozenset({Action.SAVEPOINT, Action.INDEXING, Action.SCHEMA_COMMIT})
 """Actions that change no file of the table."""
 _UNRECORDED: Final = {
     V1.version: (Action.RESTORE,),
@@ -41,7 +41,7 @@ def lacking(metadata: MetadataTable) -> Iterator[Instant]:
     begun = (i.time for i in (*timeline.completed, *timeline.pending) if _is_of_table(i))
     first, listed = min(map(padded, begun), default=""), _listed(metadata)
     for instant in metadata.data.completed:
-        if instant.action in _NOT_RECORDED or instant.time in recorded:
+        if instant.action in NOT_RECORDED or instant.time in recorded:
             continue
         if instant.action in _UNRECORDED[timeline.layout]:
             is_known = instant.time in known or recorded.isdisjoint(_undone(metadata, instant))

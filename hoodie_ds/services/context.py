@@ -111,8 +111,10 @@ class ServiceContext:
         table = open_table(self.storage)
         table.properties.check_writable()
         check_same(self.options, table.properties)
-        refuse_metadata_table(table, self.options.metadata_enable)
-        if table.properties.metadata_partitions and not (to_be_dropped or self.is_dry):
+        enabled = self.options.metadata_enable
+        refuse_metadata_table(table, enabled, to_be_dropped=to_be_dropped)
+        is_dropped = table.properties.metadata_partitions and enabled is False
+        if is_dropped and not (to_be_dropped or self.is_dry):
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms
             table = switch_metadata_table_off(table, self.clock, timeout_ms, ends)
         return table

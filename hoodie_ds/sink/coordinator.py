@@ -275,7 +275,7 @@ class Coordinator:
         self, table: Table, plan: WritePlan, schema: pa.Schema, found: Mapping[str, frozenset[str]]
     ) -> WritePlan:
         """Recover the table, and return the plan for the recovered table."""
-        if table.properties.metadata_partitions:
+        if table.properties.metadata_partitions and self.options.metadata_enable is False:
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms
             table = switch_metadata_table_off(table, self.clock, timeout_ms)
         is_other = False

@@ -1,4 +1,4 @@
-"""Hudi's metadata table, which is dropped here, and the promise of its record index, which stays.
+"""Whether writes keep Hudi's metadata table, and the promise of its record index, which stays.
 
 A record index of the whole table maps each record key to one place. Hudi rebuilds it from all files
 once it is gone with the metadata table, and fails for good where a key is there twice. So a writer
@@ -20,17 +20,36 @@ from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
 
+KEPT: Final = frozenset({"files"})
+"""Partitions of a metadata table that writes here keep up to date."""
+
 _RECORD_INDEX: Final = "record_index"
 
 Scope = Literal["table", "partition"]
 """Where a record index holds each record key once."""
 
 
-def refuse_metadata_table(table: Table, enabled: bool | None) -> None:
-    """Refuse a table with a metadata table unless ``hoodie.metadata.enable`` is false."""
+def is_kept(properties: TableProperties) -> bool:
+    """Whether a table has a metadata table that all writes here keep up to date."""
+    partitions = frozenset(properties.metadata_partitions)
+    is_built = not properties.raw.get(keys.METADATA_PARTITIONS_INFLIGHT)
+    return bool(partitions) and partitions <= KEPT and is_built
+
+
+def refuse_metadata_table(
+    table: Table, enabled: bool | None, *, to_be_dropped: bool = False
+) -> None:
+    """Refuse a metadata table that cannot be kept unless ``hoodie.metadata.enable`` is false.
+
+    `to_be_dropped` says that it cannot be kept, whatever it has.
+    """
     properties = table.properties
     if not properties.metadata_partitions or enabled is False:
         return
+    if is_kept(properties) and not to_be_dropped:
+        return
+    partitions = properties.metadata_partitions
+    lost = [name for name in partitions if name not in KEPT] or partitions
     unique = ""
     if properties.partition_fields and record_index(table) == "table":
         unique = (
@@ -40,9 +59,9 @@ def refuse_metadata_table(table: Table, enabled: bool | None) -> None:
     raise OptionError(
         FileOptions.metadata_enable.key,
         enabled,
-        f"table {properties.name!r} has a metadata table "
-        f"({', '.join(properties.metadata_partitions)}){unique}; this release cannot keep it up to "
-        "date: set the option to false to drop it, as Hudi does",
+        f"table {properties.name!r} has a metadata table ({', '.join(partitions)}){unique}; this "
+        f"release cannot keep {', '.join(lost)} up to date: set the option to false to drop it, as "
+        "Hudi does",
     )
 
 

@@ -925,6 +925,77 @@ FOLLOWERS = [
     ),
 ]
 
+_KEPT = "tests/integration/test_metadata_table_kept.py"
+_KEPT_BY_ALL = "tests/faults/test_metadata_table.py"
+METADATA_TABLES = [
+    Mutant(
+        "a metadata table is told nothing of what is deleted",
+        instead(
+            "file_records.file_records",
+            lambda records, instant, changes: records(
+                instant, replace(changes, deleted=frozenset(), removed=frozenset())
+            ),
+        ),
+        f"{_KEPT}::test_it_lists_what_writes_and_services_leave[COPY_ON_WRITE-9]",
+        "engines fail on files that are gone",
+    ),
+    Mutant(
+        "a log file that a restore marks first and then deletes is listed",
+        Text(
+            "{**changes.marked, **dict.fromkeys(changes.deleted | changes.removed)}",
+            "{**dict.fromkeys(changes.deleted | changes.removed), **changes.marked}",
+        ),
+        f"{_KEPT}::test_it_lists_what_writes_and_services_leave[MERGE_ON_READ-6]",
+        "engines fail on files that are gone",
+    ),
+    Mutant(
+        "files of change data are not listed",
+        Text(
+            "{path: stat.file_size_bytes, **dict(stat.change_files)}",
+            "{path: stat.file_size_bytes}",
+        ),
+        f"{_KEPT}::test_files_of_change_data_are_listed[9]",
+        "queries of changes miss rows",
+    ),
+    Mutant(
+        "a delta commit that is put again gets a log file of its own",
+        Text("name = own or LogFileName(", "name = LogFileName("),
+        f"{_KEPT_BY_ALL}::test_a_write_is_listed_wherever_its_process_ends[upsert, mor-6]",
+        "a slice has blocks that no commit names",
+    ),
+    Mutant(
+        "a process that was stopped puts a delta commit that was archived",
+        always("delta_commit._is_archived", False),
+        f"{_KEPT}::test_a_process_that_was_stopped_puts_nothing_into_a_later_slice",
+        "files are listed again that a clean has deleted since",
+    ),
+    Mutant(
+        "a metadata table with partitions that nobody keeps is written to",
+        always("is_kept", True),
+        f"{_KEPT}::test_partitions_that_cannot_be_kept_are_refused[files,expr_index_a-expr]",
+        "an index is out of date, and rows are lost by it without an error",
+    ),
+    Mutant(
+        "a metadata table that is being built is written to",
+        Text("and partitions <= KEPT and is_built", "and partitions <= KEPT"),
+        f"{_KEPT}::test_one_that_is_being_built_is_refused",
+        "what is written meanwhile is not in it",
+    ),
+    Mutant(
+        "a change of the version drops a metadata table without consent",
+        Text("if is_kept(properties) and not to_be_dropped:", "if is_kept(properties):"),
+        f"{_KEPT}::test_a_change_of_the_version_drops_it_only_on_request",
+        "an index that took hours is gone",
+    ),
+    Mutant(
+        "a file group of the metadata table is that of another hash",
+        within("file_group_of", abs=lambda number: number & 0xFFFFFFFF),
+        "tests/unit/metadata_table/test_record_keys.py"
+        "::test_java_hashes_units_of_utf_16_and_takes_numbers_without_their_sign[zzzzzz-685785664]",
+        "Hudi does not find the record",
+    ),
+]
+
 COMMITS = [
     Mutant(
         "the completed file is put over what is there",
@@ -4123,6 +4194,7 @@ MUTANTS = [
     *TIMES_AND_NAMES,
     *NAMES_AND_DELETIONS,
     *FOLLOWERS,
+    *METADATA_TABLES,
     *COMMITS,
     *REPLAYS,
     *RECOVERIES,

@@ -55,6 +55,7 @@ def test_a_failing_service_does_not_prevent_others() -> None:
         Service.COMPACTION,
         Service.CLUSTERING,
         Service.DELTA,
+        Service.METADATA,
         Service.CLEAN,
         Service.ARCHIVE,
         Service.CATALOG,

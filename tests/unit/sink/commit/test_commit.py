@@ -358,7 +358,7 @@ def test_a_metadata_table_is_dropped_by_the_first_batch_with_the_option(
     writer: Coordinator, table: HoodieTable, tmp_path: Path
 ) -> None:
     path = tmp_path / ".hoodie/hoodie.properties"
-    path.write_text(path.read_text() + "\nhoodie.table.metadata.partitions=files\n")
+    path.write_text(path.read_text() + "\nhoodie.table.metadata.partitions=expr_index_a\n")
     writer.storage.put_if_absent(".hoodie/metadata/files/x", b"x")
     before = tree(tmp_path)
     with pytest.raises(OptionError, match="has a metadata table"):

@@ -1,0 +1,157 @@
+"""Delta commits of a metadata table: one for each instant of the table, at its time.
+
+All that is put follows from the instant and its records, so that any process may put it again after
+a crash, or beside another one. The log file is put first: no block counts without its commit. In
+layout 2 the delta commit has the completion time of the instant, so a compaction of the metadata
+table includes what has been completed up to its own time, and must not have a later one than the
+newest delta commit.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.formats.hfile.writer import write_hfile
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
+from hoodie_ds.metadata_table.compaction import put_once
+from hoodie_ds.metadata_table.payload import Record, encode_record
+from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
+from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD
+from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.subfolder import SubfolderStorage
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.planned_services import compacting
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.commit_metadata import (
+    SCHEMA_KEY,
+    CommitMetadata,
+    LogWrite,
+    WriteStat,
+)
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant_time import padded
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.paths import METADATA_TABLE, V1, in_partition, instant_path
+from hoodie_ds.timeline.timeline import Timeline
+
+Records = Mapping[FileGroupId, Mapping[str, Record]]
+"""Records of file groups by their keys."""
+
+_OPERATION: Final = "UPSERT_PREPPED"
+
+
+def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
+    """Put the delta commit of an instant that is about to be completed.
+
+    Does nothing if others have completed it, as file groups may have been compacted since.
+    """
+    storage = SubfolderStorage(table.storage, METADATA_TABLE)
+    # Listed before the timeline: what this does not see is no later slice than the timeline has.
+    listed = {group: _listed(storage, instant, group) for group in records}
+    timeline = load_timeline(storage, instant.layout)
+    if timeline.commit_at(instant.time) is not None or _is_archived(table, timeline, instant.time):
+        return
+    stats = [
+        _put_log(storage, timeline, instant, group, entries, listed[group])
+        for group, entries in sorted(records.items(), key=lambda item: str(item[0]))
+        if entries
+    ]
+    schema = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
+    body = CommitMetadata(tuple(stats), _OPERATION, schema).to_bytes(instant.layout)
+    done = replace(instant, action=Action.DELTA_COMMIT)
+    for state in (State.REQUESTED, State.INFLIGHT):
+        put_once(storage, instant_path(done.at(state)), b"")
+    put_once(storage, instant_path(done), body)
+
+
+def log_block(time: str, entries: Mapping[str, Record]) -> bytes:
+    """Return the log block of records by their keys."""
+    encoded = sorted((key.encode(), encode_record(record)) for key, record in entries.items())
+    content = io.BytesIO()
+    write_hfile(content, encoded, created_ms=0)
+    header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
+    return encode_block(BlockType.HFILE_DATA, header, content.getvalue())
+
+
+def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
+    """Whether an instant has ended long ago; a write that takes long is pending on the table."""
+    return timeline.starts_after(time) and not table.load_timeline().is_pending(time)
+
+
+def _listed(storage: Storage, instant: Instant, group: FileGroupId) -> list[FileStatus]:
+    """The files of a group's partition where they decide about the name of the log file."""
+    return storage.list(group.partition_path) if instant.layout == V1.version else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The name of a log file to be put, and of the files of its slice."""
+
+    name: LogFileName
+    base: str = ""
+    others: tuple[str, ...] = ()
+    starts: str = ""
+
+
+def _put_log(
+    storage: Storage,
+    timeline: Timeline,
+    instant: Instant,
+    group: FileGroupId,
+    entries: Mapping[str, Record],
+    listed: list[FileStatus],
+) -> WriteStat:
+    if instant.layout == V1.version:
+        log = _next_of_slice(storage, timeline, instant, group, listed)
+    else:
+        log = _Log(LogFileName(group.file_id, instant.time, 1, _token(instant.time)))
+    name = str(log.name)
+    path = in_partition(group.partition_path, name)
+    size = len(put_once(storage, path, log_block(instant.time, entries)))
+    return WriteStat(
+        group.file_id,
+        path,
+        group.partition_path,
+        prev_commit=log.starts or instant.time,
+        num_writes=len(entries),
+        num_update_writes=len(entries),
+        total_write_bytes=size,
+        file_size_bytes=size,
+        log=LogWrite(log.name.version, 0, log.base, (*log.others, name)),
+    )
+
+
+def _next_of_slice(
+    storage: Storage,
+    timeline: Timeline,
+    instant: Instant,
+    group: FileGroupId,
+    listed: list[FileStatus],
+) -> _Log:
+    """The next log file of the newest slice, unless an earlier attempt has put it."""
+    view = FileSystemView(storage, timeline, extension=EXTENSION)
+    newest = next((found for found in view.slices_among(listed) if found.group == group), None)
+    if newest is None:
+        where = f"{storage.root}/{group.partition_path}"
+        raise CorruptFileError(f"{where} has no file group {group.file_id}", REBUILD)
+    planned = compacting(storage, timeline).get(group, "")
+    start = max(newest.base_instant, planned, key=padded)
+    logs = [log for log in newest.logs if log.name.base_instant == start]
+    token = _token(instant.time)
+    others = tuple(log.file_name for log in logs if log.name.write_token != token)
+    own = next((log.name for log in logs if log.name.write_token == token), None)
+    version = 1 + max((log.name.version for log in logs), default=0)
+    name = own or LogFileName(group.file_id, start, version, token)
+    base = str(newest.base.name) if newest.base and newest.base_instant == start else ""
+    return _Log(name, base, others, start)
+
+
+def _token(time: str) -> str:
+    """A write token that no other instant has; Java reads its parts as numbers of 32 bits."""
+    return f"{int(time[:9])}-{int(time[9:])}-0"

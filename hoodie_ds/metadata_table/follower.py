@@ -1,0 +1,54 @@
+"""The metadata table as a follower of its table: it knows each instant before it is visible."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pyarrow as pa
+
+from hoodie_ds.config.service_switches import Service
+from hoodie_ds.metadata_table.delta_commit import put_delta_commit
+from hoodie_ds.metadata_table.file_records import file_records
+from hoodie_ds.metadata_table.record_keys import file_id
+from hoodie_ds.metadata_table.stored import FILES_PARTITION
+from hoodie_ds.metadata_table.trust import NOT_RECORDED
+from hoodie_ds.metadata_table.upkeep import look_after
+from hoodie_ds.storage.subfolder import SubfolderStorage
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import FileChanges
+from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.paths import METADATA_TABLE
+from hoodie_ds.timeline.timeline import Timeline
+
+_LIST_OF_FILES = FileGroupId(FILES_PARTITION, file_id(FILES_PARTITION, 0))
+
+
+class MetadataFollower:
+    """Keeps a metadata table up to date; see `hoodie_ds.sync.followers.Follower`.
+
+    A rollback is recorded as the files that it deletes, after those of the write that it rolls
+    back. So a process that puts a delta commit late finds its name taken, or a compaction above it.
+    """
+
+    service: ClassVar[Service] = Service.METADATA
+    names_files: ClassVar[bool] = True
+
+    def check(self, columns: pa.Schema) -> None:
+        """Do nothing: any write can be followed."""
+
+    def before(self, table: Table, completed: Instant, changes: FileChanges) -> None:
+        """Record what the instant does to files."""
+        if completed.action in NOT_RECORDED:
+            return
+        put_delta_commit(table, completed, {_LIST_OF_FILES: file_records(completed, changes)})
+
+    def after(self, table: Table, timeline: Timeline | None = None) -> None:
+        """Compact, clean and archive it, if that is due: it knows each instant already."""
+        look_after(
+            table, load_timeline(SubfolderStorage(table.storage, METADATA_TABLE), table.layout)
+        )
+
+    def repair(self, table: Table, *, dry: bool = False) -> None:
+        """Do nothing: only a new listing brings it up to date."""

@@ -1,0 +1,93 @@
+"""A table with a metadata table, whose processes end at every operation: it never lacks a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.table.table import find_table
+from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
+from tests.faults import cleans, rewriting, undoing
+from tests.faults.scenarios import VERSIONS
+from tests.faults.services import Check, Killed, Make, one_in
+from tests.faults.swept import Sweep
+from tests.metadata_tables import Recorder
+from tests.tables import found
+from tests.tiers import in_turn
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+WRITES = ("upsert, mor", "upsert, cow", "rollback, mor", "insert overwrite, cow")
+SERVICES: dict[str, Make[Killed]] = {
+    "compaction": rewriting.KILLED["compaction"],
+    "clustering, copy-on-write": rewriting.KILLED["clustering, copy-on-write"],
+    "clean, commits, cow": cleans.KILLED["clean, commits, cow"],
+    **{name: undoing.KILLED[name] for name in ("rollback, cow", "rollback, mor", "restore, cow")},
+}
+
+
+def recorded(storage: MemoryStorage) -> None:
+    """Give a table a metadata table that has caught up."""
+    recorder = Recorder(storage)
+    recorder.begin()
+    recorder.catch_up()
+
+
+def assert_kept(left: MemoryStorage, *, is_settled: bool = False) -> None:
+    """By the metadata table a reader finds what it finds by folders; once settled, no file more."""
+    table = find_table(left)
+    assert table is not None
+    metadata = MetadataTable.open(table, table.load_timeline())
+    assert metadata is not None, "it was dropped"
+    by = MetadataListing.of(metadata)
+    assert by is not None, "an instant is visible that it lacks"
+    known = HoodieTable(left.root, storage=left)
+    assert found(known) == found(
+        HoodieTable(left.root, {"hoodie.metadata.enable": "false"}, storage=left)
+    )
+    if is_settled:
+        listed = {file.path: file.size for file in by.files(by.partitions())}
+        there = {path: len(data) for path, data in left.files.items() if _is_data(path)}
+        assert listed == there
+
+
+def _is_data(path: str) -> bool:
+    return not path.startswith(".hoodie") and ".hoodie_partition" not in path
+
+
+def kept(check: Check, recover: Callable[[MemoryStorage], object]) -> Check:
+    """Look at what was left, and at it after a recovery."""
+
+    def checked(left: MemoryStorage, raised: BaseException | None) -> None:
+        assert_kept(left)
+        recovered = left.copy()
+        recover(recovered)
+        assert_kept(recovered, is_settled=True)
+        check(left, raised)
+        assert_kept(left)
+
+    return checked
+
+
+@pytest.mark.parametrize(("name", "version"), [(n, v) for n in WRITES for v in VERSIONS])
+def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
+    swept = Sweep(name, version=version)
+    recorded(swept.start)
+    check = kept(one_in(29, swept.check), swept.recover)
+    assert sweep(swept.start, swept.play, check, CRASHES) > 50
+
+
+@pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1))
+def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
+    killed = SERVICES[name](version=version)
+    recorded(killed.start)
+
+    def finish(left: MemoryStorage) -> None:
+        killed.play(left)  # type: ignore[arg-type]
+
+    check = kept(one_in(23, killed.check), finish)
+    assert sweep(killed.start, killed.play, check, CRASHES) > 20

@@ -1,0 +1,178 @@
+"""Writes and services of a table with a metadata table keep it: it lists what the folders hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.errors import OptionError
+from hoodie_ds.inspection.findings import Kind
+from hoodie_ds.metadata_table.follower import MetadataFollower
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.table.table import open_table
+from hoodie_ds.testing import FaultyStorage
+from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.paths import METADATA_TABLE
+from tests.integration.test_metadata_table import (
+    RETAINED,
+    findings,
+    in_folders,
+    listed,
+    listing,
+    make,
+)
+from tests.metadata_tables import recorded
+from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
+
+GOLDEN = Path(__file__).parents[1] / "golden/metadata"
+METADATA = "hoodie.metadata.enable"
+KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
+
+
+def begun(path: Path, version: str, kind: str, **options: str) -> HoodieTable:
+    """A table of one row with a metadata table."""
+    given = {**TRIPS, RETAINED: "1", VERSION: version, TYPE: kind, **options}
+    given = {key: text for key, text in given.items() if text}
+    table = HoodieTable(str(path), given)
+    table.upsert(trips(("a", "x", 0, 1.0)))
+    recorded(path)
+    return table
+
+
+def assert_kept(path: Path) -> None:
+    """Compare the listing with the folders, and the rows that are read by either."""
+    assert listed(path) == in_folders(path)
+    assert findings(path) == {}
+    by_folders = HoodieTable(str(path), {METADATA: "false"})
+    assert found(HoodieTable(str(path))) == found(by_folders)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_lists_what_writes_and_services_leave(tmp_path: Path, version: str, kind: str) -> None:
+    table = begun(tmp_path, version, kind)
+    make(tmp_path, version, kind)
+    assert_kept(tmp_path)
+    table.upsert(trips(("undone", "x", 9, 9.0), ("undone too", "new", 9, 9.0)))
+    table.rollback()
+    assert_kept(tmp_path)
+    table.savepoint()
+    kept = table.timeline.savepoints[-1].time
+    for ts in (20, 21):
+        table.upsert(trips(("later", "x", ts, 9.0), ("new", "u", ts, 1.0)))
+    table.clean()
+    table.restore(kept)
+    assert_kept(tmp_path)
+    table.delete_partitions(["z"])
+    table.upsert(trips(("a", "x", 30, 1.0)))
+    table.clean()
+    assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_it_lists_what_a_clustering_leaves(tmp_path: Path, version: str) -> None:
+    small = {"hoodie.index.type": "BLOOM", "hoodie.parquet.small.file.limit": "0"}
+    table = begun(tmp_path, version, KINDS[0], **{BUCKETS: ""}, **small)
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    assert table.cluster()
+    assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_files_of_change_data_are_listed(tmp_path: Path, version: str) -> None:
+    table = begun(tmp_path, version, KINDS[0], **{"hoodie.table.cdc.enabled": "true"})
+    table.upsert(trips(("a", "x", 1, 2.0)))
+    assert any(path.endswith(".cdc") for path in listed(tmp_path))
+    assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["v6_cow_files__first", "v6_cow_files"])
+def test_a_metadata_table_of_hudi_is_kept(tmp_path: Path, name: str) -> None:
+    with ZipFile(GOLDEN / f"{name}.zip") as files:
+        files.extractall(tmp_path)
+    table = HoodieTable(str(tmp_path), {RETAINED: "1"})
+    rows = table.read()
+    meta = [column for column in rows.column_names if column.startswith("_hoodie")]
+    for _ in range(3):
+        table.upsert(rows.drop_columns(meta).slice(0, 2))
+    table.clean()
+    by = listing(tmp_path)
+    assert by is not None
+    there = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*.parquet")}
+    assert {file.path for file in by.files(by.partitions())} == there
+    assert not [f for f in table.inspect.verify().findings if f.kind is Kind.METADATA_TABLE]
+    assert table.read().num_rows == rows.num_rows
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_commit_costs_as_many_operations_after_many(tmp_path: Path, version: str) -> None:
+    storage = FaultyStorage(LocalStorage(str(tmp_path)))
+    begun(tmp_path, version, KINDS[1])
+    table = HoodieTable(str(tmp_path), {**TRIPS, VERSION: version}, storage=storage)
+    costs = []
+    for ts in range(1, 34):
+        before = len(storage.recorder.operations)
+        table.upsert(trips(("a", "x", ts, 1.0)))
+        done = storage.recorder.operations[before:]
+        costs.append(sum(METADATA_TABLE in one.path for one in done))
+    # The last of ten compacts it.
+    assert sum(costs[13:23]) == sum(costs[23:33])
+    assert min(costs) == {"6": 7, "9": 6}[version]
+
+
+def test_a_process_that_was_stopped_puts_nothing_into_a_later_slice(tmp_path: Path) -> None:
+    table = begun(tmp_path, "6", KINDS[0])
+    for ts in (1, 2):
+        table.upsert(trips(("a", "x", ts, 2.0)))
+    written, last = table.timeline.commits[-2:]
+    opened = open_table(LocalStorage(str(tmp_path)))
+    changes = file_changes(opened.storage, written)
+    kept = in_metadata_table(tmp_path)
+    MetadataFollower().before(opened, written, changes)
+    assert in_metadata_table(tmp_path) == kept
+    for instant in (tmp_path / METADATA_TABLE / ".hoodie").glob("[0-9]*"):
+        if not instant.name.startswith(last.time):
+            instant.unlink()  # archived
+    for file in (tmp_path / ".hoodie").glob(f"{written.time}*"):
+        file.unlink()
+    kept = in_metadata_table(tmp_path)
+    MetadataFollower().before(opened, written, changes)
+    assert in_metadata_table(tmp_path) == kept
+
+
+def in_metadata_table(path: Path) -> set[Path]:
+    return {file for file in (path / METADATA_TABLE).rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("listed_as", "lost"), [("files,secondary_index_a", "sec"), ("files,expr_index_a", "expr")]
+)
+def test_partitions_that_cannot_be_kept_are_refused(
+    tmp_path: Path, listed_as: str, lost: str
+) -> None:
+    table = begun(tmp_path, "9", KINDS[0])
+    path = tmp_path / ".hoodie/hoodie.properties"
+    path.write_text(path.read_text().replace("partitions=files", f"partitions={listed_as}"))
+    with pytest.raises(OptionError, match=f"cannot keep {lost}"):
+        table.upsert(trips(("b", "x", 1, 1.0)))
+
+
+def test_one_that_is_being_built_is_refused(tmp_path: Path) -> None:
+    table = begun(tmp_path, "9", KINDS[0])
+    path = tmp_path / ".hoodie/hoodie.properties"
+    path.write_text(path.read_text() + "\nhoodie.table.metadata.partitions.inflight=files\n")
+    with pytest.raises(OptionError, match="cannot keep files"):
+        table.upsert(trips(("b", "x", 1, 1.0)))
+
+
+def test_a_change_of_the_version_drops_it_only_on_request(tmp_path: Path) -> None:
+    table = begun(tmp_path, "6", KINDS[0])
+    table = HoodieTable(str(tmp_path), {**TRIPS})
+    with pytest.raises(OptionError, match=METADATA):
+        table.upgrade(9)
+    assert_kept(tmp_path)
+    HoodieTable(str(tmp_path), {**TRIPS, METADATA: "false"}).upgrade(9)
+    assert not (tmp_path / METADATA_TABLE).exists()
