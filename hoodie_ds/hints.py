@@ -65,6 +65,11 @@ def given_up(rollback: str) -> str:
     return f"{COPY}, or delete it and give its rows up by {rollback}"
 
 
+def plan_given_up(rollback: str) -> str:
+    """Return the remedy for a damaged plan of a pending service, by the command that undoes it."""
+    return f"{COPY}, or give the plan up with {rollback}: no row is lost"
+
+
 def lost_partition(delete: str) -> str:
     """Return the remedy for a partition without any file, by the command that deletes it."""
     return f"restore its partition from a copy before going on, or give its rows up by {delete}"

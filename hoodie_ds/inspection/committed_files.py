@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.gathered_files import LiveFiles
 from hoodie_ds.table.lost_files import remedy_of
+from hoodie_ds.timeline.archive.archived_timeline import gaps
 from hoodie_ds.timeline.archive.lsm_snapshot import HISTORY, VERSION, unnamed_newest
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
@@ -43,17 +44,23 @@ class CommittedFiles:
     """The xxh64 of files of the newest slices that archived commits wrote."""
     unreadable: list[Finding] = field(default_factory=list)
     """Damage of the archive, and commits with the content of others."""
+    gaps: Sequence[str] = ()
+    """Files that the archive of layout 1 may have lost; Hudi merges some into others."""
 
     def findings(self, pinned: PinnedTable, files: Iterable[FileStatus]) -> Iterator[Finding]:
         """Yield files that are missing, damaged, or of another size than their commit says."""
         yield from self.unreadable
         storage, timeline = pinned.table.storage, pinned.timeline
         sizes = {status.path: status.size for status in files}
-        for path, whose in self.named.items():
-            if path not in sizes:
-                message = f"{whose} names the file, and it is not there"
-                remedy = remedy_of(storage, timeline, self.namers.get(path), path, sizes)
-                yield Finding(Kind.MISSING_FILE, path, message, remedy)
+        missing = [path for path in self.named if path not in sizes]
+        if self.gaps and (unsure := [path for path in missing if path not in self.namers]):
+            yield self._gap_finding(unsure)
+            missing = [path for path in missing if path in self.namers]
+        for path in missing:
+            whose = self.named[path]
+            message = f"{whose} names the file, and it is not there"
+            remedy = remedy_of(storage, timeline, self.namers.get(path), path, sizes)
+            yield Finding(Kind.MISSING_FILE, path, message, remedy)
         for path, time in self.kept.items():
             if path not in sizes and path not in self.named:
                 message = f"savepoint {time} names the file, and it is not there"
@@ -68,6 +75,14 @@ class CommittedFiles:
                     remedy = remedy_of(storage, timeline, self.namers.get(path), path)
                 yield Finding(Kind.WRONG_SIZE, path, message, remedy)
         yield from self._change_findings(pinned, sizes)
+
+    def _gap_finding(self, paths: Sequence[str]) -> Finding:
+        """Return the damage of an archive that may say that missing files were replaced."""
+        message = (
+            f"the archive has later files, and {len(paths)} files that archived commits name are "
+            f"not there, unless this one says that they were replaced: {', '.join(paths[:3])}"
+        )
+        return Finding(Kind.DAMAGED_INSTANT, ", ".join(self.gaps[:3]), message, COPY)
 
     def _change_findings(self, pinned: PinnedTable, sizes: Container[str]) -> Iterator[Finding]:
         """Yield change data that is damaged, or missing though its base file is there."""
@@ -116,6 +131,8 @@ def committed_files(pinned: PinnedTable) -> CommittedFiles:
         found.writers |= dict.fromkeys(commit.added, _label(instant))
         found.unreadable += _foreign_files(instant, commit)
     try:
+        if timeline.layout == V1.version:
+            found.gaps = gaps(storage, f"{HOODIE}/{pinned.table.properties.archive_folder}")
         _add_archived(pinned, found, live)
     except CorruptFileError as error:
         folder = f"{HOODIE}/{pinned.table.properties.archive_folder}"

@@ -17,6 +17,7 @@ from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.planned_services import plan_error
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.bodies.restore_metadata import RestoreRequest
@@ -45,7 +46,10 @@ _REQUESTED: Final[dict[Action, _Parse]] = {
 
 
 def damaged_instants(table: Table, timeline: Timeline) -> Iterator[Finding]:
-    """Yield unreadable writes, cleans, rollbacks, restores: which files count is unknown then."""
+    """Yield unreadable writes, cleans, rollbacks, restores: which files count is unknown then.
+
+    Of `empty_instants`, only writes.
+    """
     storage = table.storage
     for commit in timeline.commits:
         parse, remedy = partial(parse_commit, storage, commit), _remedy(table, commit)
@@ -54,16 +58,23 @@ def damaged_instants(table: Table, timeline: Timeline) -> Iterator[Finding]:
         if instant.state is State.COMPLETED:
             yield from _damage(storage, instant_path(instant), _COMPLETED[instant.action])
         requested = instant_path(instant.at(State.REQUESTED))
-        # Hudi leaves some requested files empty.
-        yield from _damage(storage, requested, _REQUESTED[instant.action], None)
+        yield from _damage(storage, requested, _REQUESTED[instant.action])
 
 
 def damaged_savepoints(table: Table, timeline: Timeline) -> Iterator[Finding]:
     """Yield unreadable savepoints: which files they keep is unknown then."""
     for instant in timeline.savepoints:
         if instant.state is State.COMPLETED:
-            path, remedy = instant_path(instant), _remedy(table, instant)
-            yield from _damage(table.storage, path, savepointed_files, remedy)
+            yield from _damage(table.storage, instant_path(instant), savepointed_files)
+
+
+def damaged_plans(table: Table, timeline: Timeline) -> Iterator[Finding]:
+    """Yield unreadable plans of pending compactions and clusterings."""
+    for instant in timeline.pending:
+        error = plan_error(table.storage, instant)
+        if error is not None:
+            path = instant_path(instant.at(State.REQUESTED))
+            yield Finding.of(Kind.DAMAGED_INSTANT, path, error)
 
 
 def empty_instants(table: Table) -> Iterator[Finding]:
@@ -136,7 +147,7 @@ def _services(timeline: Timeline) -> Iterable[Instant]:
 
 
 def _damage(
-    storage: Storage, path: str, parse: _Parse, empty: str | None = COPY
+    storage: Storage, path: str, parse: _Parse, empty: str | None = None
 ) -> Iterator[Finding]:
     """Yield the damage of a file; `empty` is the remedy for an empty one, None if it may be."""
     try:

@@ -7,18 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
 from hoodie_ds.inspection.damaged_instants import (
     lost_by_time,
     vanished_finding,
     vanished_writes,
 )
 from hoodie_ds.inspection.findings import Finding
-from hoodie_ds.table.planned_services import planned_groups
+from hoodie_ds.table.planned_services import plan_error, planned_groups
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import read_plan
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
-from hoodie_ds.timeline.instant import Action, Instant
+from hoodie_ds.timeline.instant import REPLACING, Action, Instant
 from hoodie_ds.timeline.rollbacks import target_of
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.restore import request_of
@@ -49,7 +49,8 @@ def pending_rows(table: Table, timeline: Timeline) -> Iterator[PendingRow]:
         groups = files = 0
         target = ""
         if service in ("compaction", "clustering"):
-            groups = len(planned_groups(table.storage, instant))
+            with suppress(CorruptFileError):
+                groups = len(planned_groups(table.storage, instant))
         elif service == "clean":
             with suppress(NotFoundError):
                 files = len(read_plan(table.storage, instant).paths)
@@ -67,6 +68,8 @@ def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[
     """Return the service of a pending instant, and what ends it."""
     if (found := lost.get(instant.time)) is not None:
         return "write", f"{found.message}; {found.remedy}"
+    if (error := plan_error(table.storage, instant)) is not None:
+        return "clustering" if instant.action in REPLACING else "compaction", str(error)
     match instant.action:
         case Action.COMPACTION | Action.LOG_COMPACTION:
             return "compaction", f"{table.command('compact')} carries it out"

@@ -23,7 +23,9 @@ from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
 from hoodie_ds.inspection.damaged_instants import (
     damaged_instants,
+    damaged_plans,
     damaged_savepoints,
+    empty_instants,
     lost_findings,
     vanished_finding,
 )
@@ -141,7 +143,9 @@ def verify_table(
     findings = list(known)
     view = FileSystemView(storage, timeline, pinned.verify)
     files = view.data_files()
+    findings += empty_instants(pinned.table)
     findings += damaged_savepoints(pinned.table, timeline)
+    findings += damaged_plans(pinned.table, timeline)
     findings += lost_findings(pinned.table)
     findings += guard_findings(pinned.table, timeline)
     committed = committed_files(pinned)

@@ -7,21 +7,49 @@ base file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.hints import COPY, plan_given_up
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.bodies.clustering_plan import clustered_groups
 from hoodie_ds.timeline.bodies.compaction_plan import compacted_groups
+from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
+T = TypeVar("T")
 _PLANS_KEPT: Final = 64
+
+
+def plan_of(storage: Storage, pending: Instant, parse: Callable[[bytes, str], T]) -> T:
+    """Read the plan of a pending service; raises `NotFoundError` if it is gone.
+
+    A `CorruptFileError` of a damaged plan names the command that gives it up, unless rows were
+    written on top of it.
+    """
+    path = instant_path(pending.at(State.REQUESTED))
+    data = storage.read(path)
+    try:
+        if not data and pending.action is not Action.REPLACE_COMMIT:  # which may have no plan
+            raise CorruptFileError(f"{path} is empty")
+        return parse(data, path)
+    except CorruptFileError as error:
+        undo = plan_given_up(changing(storage, "rollback", pending.time))
+        raise error.with_remedy(COPY if _is_built_on(storage, pending) else undo) from error
+
+
+def _is_built_on(storage: Storage, pending: Instant) -> bool:
+    """Whether log files are named after a pending instant."""
+    names = (status.path.rpartition("/")[2] for status in storage.list("", recursive=True))
+    logs = filter(None, map(LogFileName.parse, names))
+    return any(log.base_instant == pending.time for log in logs)
 
 
 def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]:
@@ -30,20 +58,29 @@ def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]
     Empty for an instant without such a plan, such as an overwrite. Raises `CorruptFileError` if the
     plan of a compaction is missing.
     """
-    path = instant_path(instant.at(State.REQUESTED))
     if instant.action in REPLACING:
         with suppress(NotFoundError):  # then it was rolled back
-            return _groups(clustered_groups(storage.read(path), path))
+            return _groups(plan_of(storage, instant, clustered_groups))
     elif instant.action in (Action.COMPACTION, Action.LOG_COMPACTION):
         try:
-            return _groups(compacted_groups(storage.read(path), path))
+            return _groups(plan_of(storage, instant, compacted_groups))
         except NotFoundError as error:
+            path = instant_path(instant.at(State.REQUESTED))
             raise CorruptFileError(
                 f"{path} is missing: the compaction was rolled back or archived since the "
                 "timeline was loaded, or the file was lost",
                 "run the batch again",
             ) from error
     return frozenset()
+
+
+def plan_error(storage: Storage, pending: Instant) -> CorruptFileError | None:
+    """Return what is wrong with the plan of a pending instant; None if it can be read."""
+    try:
+        planned_groups(storage, pending)
+    except CorruptFileError as error:
+        return error
+    return None
 
 
 def compacting(storage: Storage, timeline: Timeline) -> Mapping[FileGroupId, str]:

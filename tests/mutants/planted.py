@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.formats.hfile.reader import _Wanted
 from hoodie_ds.index.record_locations import RecordLocations
+from hoodie_ds.inspection.damaged_instants import empty_instants
 from tests.mutants.behaviours import (
     Unlisted,
     deleting,
@@ -3575,6 +3576,31 @@ _VERIFY = "tests/unit/inspection/test_verify.py"
 _COMMITTED = "tests/unit/inspection/test_committed_files.py"
 
 INSPECTION = [
+    Mutant(
+        "whether a file of the archive is lost is not asked where data files are missing",
+        within("committed_files.committed_files", gaps=returns(())),
+        f"{_COMMITTED}::test_a_lost_file_of_the_archive_makes_no_data_file_missing",
+        "an operator restores the table for files that were replaced long ago",
+    ),
+    Mutant(
+        "an empty file of a clean or rollback is all that is checked",
+        within("verify.broken_instants", damaged_instants=lambda table, _: empty_instants(table)),
+        f"{_VERIFY}::test_damaged_services[*.clean-True-6]",
+        "P20: the damage of data files is not found",
+    ),
+    Mutant(
+        "plans of services are not checked",
+        skipped("damaged_plans"),
+        f"{_HINTS}::test_a_damaged_plan_is_given_up"
+        "[v6_mor_compaction_inflight-*.compaction.requested-compact-Obj]",
+        "an operator learns of a damaged plan by the writes that it stops",
+    ),
+    Mutant(
+        "the plan of a completed compaction has to be there",
+        within("CompactionPlanner._missing_partitions", CorruptFileError=KeyError),
+        f"{_VERIFY}::test_nothing_depends_on_the_plan_of_a_completed_compaction[-6]",
+        "a table is not compacted any more for a file that is not needed",
+    ),
     Mutant(
         "cleanup takes files of instants that are pending",
         Text(

@@ -20,9 +20,10 @@ from hoodie_ds.services.planned_service import PlannedService, Rewritten
 from hoodie_ds.services.results import Clustering, ServiceResult
 from hoodie_ds.services.rewriting import delete_uncounted
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.planned_services import plan_of
 from hoodie_ds.timeline.bodies.clustering_plan import CLUSTER, ClusteringPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import LAYOUTS, clustered_path, instant_path
+from hoodie_ds.timeline.paths import LAYOUTS, clustered_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.open_instant import begin_plan
 
@@ -117,9 +118,8 @@ class Clusterer(PlannedService[ClusteringPlan]):
         return ClusteringPlanner(self.table, self.context.options).plan(timeline)
 
     def _plan_of(self, instant: Instant) -> ClusteringPlan | None:
-        path = instant_path(instant.at(State.REQUESTED))
         with suppress(NotFoundError):
-            return ClusteringPlan.from_bytes(self.storage.read(path), path)
+            return plan_of(self.storage, instant, ClusteringPlan.from_bytes)
         return None
 
     def _inputs(self, timeline: Timeline, plan: ClusteringPlan) -> PlanInputs:

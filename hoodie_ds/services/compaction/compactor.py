@@ -22,6 +22,7 @@ from hoodie_ds.services.compaction.result import checked_results
 from hoodie_ds.services.planned_service import PlannedService, Rewritten
 from hoodie_ds.services.results import Compaction, ServiceResult
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.planned_services import plan_of
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -86,10 +87,10 @@ class Compactor(PlannedService[CompactionPlan]):
 
     def plan_of(self, instant: Instant) -> CompactionPlan:
         """Return the plan of a pending compaction. Raises `CorruptFileError` if it is missing."""
-        path = instant_path(instant.at(State.REQUESTED))
         try:
-            return CompactionPlan.from_bytes(self.storage.read(path), path)
+            return plan_of(self.storage, instant, CompactionPlan.from_bytes)
         except NotFoundError as error:
+            path = instant_path(instant.at(State.REQUESTED))
             raise CorruptFileError(f"{path} is missing", COPY) from error
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, CompactionPlan]]:

@@ -17,7 +17,7 @@ from typing import Final
 
 from hoodie_ds.config.enums import CompactionStrategy, CompactionTrigger
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import NotFoundError
+from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.reader.uncommitted_logs import is_uncommitted
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -115,12 +115,12 @@ class CompactionPlanner:
             yield from view.latest_slices(partition)
 
     def _missing_partitions(self, timeline: Timeline) -> Sequence[str] | None:
-        """Partitions that the last plan left out; None if there is no plan."""
+        """Partitions that the last plan left out; None if there is none that can be read."""
         times = (_last_compaction(timeline), *(i.time for i in timeline.pending_compactions))
         last = max(times, key=padded)
         if last:
             path = instant_path(self.table.instant(last, Action.COMPACTION, State.REQUESTED))
-            with suppress(NotFoundError):
+            with suppress(NotFoundError, CorruptFileError):
                 plan = CompactionPlan.from_bytes(self.table.storage.read(path), path)
                 return plan.missing_partitions
         return None

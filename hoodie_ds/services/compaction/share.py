@@ -26,6 +26,7 @@ from hoodie_ds.services.compaction.executor import CompactionExecutor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.failures import ServiceFailure, attempted
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.planned_services import plan_of
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.compaction_plan import CompactionOperation, CompactionPlan
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -33,7 +34,6 @@ from hoodie_ds.timeline.paths import (
     compacted_path,
     compaction_claim_path,
     compaction_claims,
-    instant_path,
 )
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.open_instant import begin_plan
@@ -80,8 +80,7 @@ def share_of(
 @lru_cache(maxsize=_PLANS_KEPT)
 def _plan(storage: Storage, requested: Instant) -> CompactionPlan:
     """Read a plan, which never changes."""
-    path = instant_path(requested)
-    return CompactionPlan.from_bytes(storage.read(path), path)
+    return plan_of(storage, requested, CompactionPlan.from_bytes)
 
 
 def do_share(

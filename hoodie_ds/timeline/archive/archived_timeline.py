@@ -42,9 +42,7 @@ def put_archive_file(
     """
     body = _encoded(entries, entries_per_block)
     while True:
-        path = (
-            f"{folder}/.commits_.archive.{max(archive_files(storage, folder), default=0) + 1}_1-0-1"
-        )
+        path = _path(folder, max(archive_files(storage, folder), default=0) + 1)
         with suppress(AlreadyExistsError):  # another archiver's
             storage.put_if_absent(path, body)
             return path
@@ -53,6 +51,19 @@ def put_archive_file(
 def archive_files(storage: Storage, folder: str) -> dict[int, str]:
     """Return the files of the archive by their numbers, the oldest first."""
     return {number: status.path for number, status in sorted(_listed(storage, folder).items())}
+
+
+def gaps(storage: Storage, folder: str) -> list[str]:
+    """Return the paths of files of the archive that are not there, though later ones are.
+
+    They are lost, or Hudi has merged them into others.
+    """
+    numbers = archive_files(storage, folder)
+    return [_path(folder, n) for n in range(1, max(numbers, default=0)) if n not in numbers]
+
+
+def _path(folder: str, number: int) -> str:
+    return f"{folder}/.commits_.archive.{number}_1-0-1"
 
 
 def _listed(storage: Storage, folder: str) -> dict[int, FileStatus]:

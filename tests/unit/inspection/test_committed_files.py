@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.testing import MemoryStorage
+from hoodie_ds.timeline.archive.archived_timeline import archive_files
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
 KEEP = {
@@ -70,6 +72,35 @@ def test_a_damaged_archive(table: HoodieTable, tmp_path: Path, version: str) -> 
     file.write_bytes(data[:-1500] + b"\xff" * 1000 + data[-500:])
     (found,) = table.inspect.verify().findings
     assert (found.kind.value, found.where) == ("damaged-instant", ARCHIVE[version])
+
+
+def test_a_lost_file_of_the_archive_makes_no_data_file_missing() -> None:
+    """Of layout 1, whose archive is no more than its files: one may say that others were replaced.
+
+    Hudi leaves gaps, too, where it merges files.
+    """
+    storage = MemoryStorage()
+    options = {**TRIPS, TYPE: "COPY_ON_WRITE", BUCKETS: "1", VERSION: "6"}
+    table = HoodieTable("/t", options, storage=storage)
+    table.upsert(trips(("z", "bergen", 0, 1.0)))
+    for number in range(12):
+        table.upsert(trips(("a", "oslo", number, 1.0)))
+        if number % 4 == 3:
+            table.delete_partitions(["oslo"])
+        table.clean({"hoodie.clean.commits.retained": "1"})
+        table.archive(KEEP)
+    said = []
+    for lost in list(archive_files(storage, ARCHIVE["6"]).values())[:-1]:
+        left = storage.copy()
+        left.delete(lost)
+        damage = HoodieTable("/t", storage=left).inspect.verify().damage
+        assert {(one.kind.value, one.where) for one in damage} <= {("damaged-instant", lost)}
+        said += damage
+    assert said
+    (of_bergen,) = (p for p in left.files if p.startswith("bergen/") and "parquet" in p)
+    left.delete(of_bergen)
+    (one,) = HoodieTable("/t", storage=left).inspect.verify().damage
+    assert of_bergen in one.message
 
 
 def test_files_that_were_replaced_long_ago_are_not_missed(tmp_path: Path, version: str) -> None:
