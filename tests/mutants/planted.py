@@ -3590,7 +3590,7 @@ INSPECTION = [
     ),
     Mutant(
         "plans of services are not checked",
-        skipped("damaged_plans"),
+        always("damaged_plans", ()),
         f"{_HINTS}::test_a_damaged_plan_is_given_up"
         "[v6_mor_compaction_inflight-*.compaction.requested-compact-Obj]",
         "an operator learns of a damaged plan by the writes that it stops",
@@ -3630,9 +3630,9 @@ INSPECTION = [
     ),
     Mutant(
         "verify takes an empty file of a completed instant for whole",
-        Text("elif empty is not None:", "elif False:"),
-        f"{_VERIFY}::test_a_damaged_commit",
-        "a commit whose bytes a power failure took is not missed",
+        within("verify.verify_table", empty_instants=returns(())),
+        f"{_VERIFY}::test_damaged_services[*.clean-True-6]",
+        "an instant whose bytes a power failure took is not missed",
     ),
     Mutant(
         "verify compares no rows with their commit",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.inspection.findings import Finding
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.archive.archived_timeline import archive_files
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
@@ -89,7 +90,7 @@ def test_a_lost_file_of_the_archive_makes_no_data_file_missing() -> None:
             table.delete_partitions(["oslo"])
         table.clean({"hoodie.clean.commits.retained": "1"})
         table.archive(KEEP)
-    said = []
+    said: list[Finding] = []
     for lost in list(archive_files(storage, ARCHIVE["6"]).values())[:-1]:
         left = storage.copy()
         left.delete(lost)
