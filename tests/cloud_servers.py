@@ -8,7 +8,8 @@ says how often, for each kind of request:
 - ``dropped-<n>``: carried out, and the connection closed without an answer;
 - ``cut-<n>``: the connection closed in the middle of the answer;
 - ``denied``: 403;
-- ``paged``: Google's listings have two files in a page.
+- ``paged``: Google's listings have two files in a page;
+- ``lax``: Google's server ignores the condition of a put, as one that does not know it.
 
 fake-gcs-server has Google's JSON interface in full, and only part of the XML interface that obstore
 uses. The proxy turns puts of the latter into uploads of the former, whose conditions the server
@@ -153,7 +154,7 @@ def _as_json(port: int, method: str, target: str, headers: dict[str, str], body:
     bucket, _, name = url.path.lstrip("/").partition("/")
     if method == "PUT":
         query = {"uploadType": "multipart", "name": unquote(name)}
-        if "x-goog-if-generation-match" in headers:
+        if "x-goog-if-generation-match" in headers and "lax" not in name:
             query["ifGenerationMatch"] = headers["x-goog-if-generation-match"]
         target = f"/upload/storage/v1/b/{bucket}/o?{urlencode(query)}"
         parts = (b"Content-Type: application/json\r\n\r\n{}", b"Content-Type: a/b\r\n\r\n" + body)

@@ -16,6 +16,7 @@ from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
     NotFoundError,
+    OptionError,
     StorageError,
     UnavailableError,
 )
@@ -160,6 +161,18 @@ def test_the_child_of_a_fork_is_refused_rather_than_stuck(
     )
     assert child.returncode == 1
     assert "forked from one that uses it" in child.stderr.splitlines()[-1]
+
+
+def test_a_server_that_ignores_the_condition_is_refused_at_creation(
+    storage: RetryingStorage, server: StoreServer
+) -> None:
+    if isinstance(server, AzureServer):
+        pytest.skip("the condition is part of what Azure's requests sign")
+    place = f"{storage.root}/lax"
+    with pytest.raises(OptionError, match="x-goog-if-generation-match") as caught:
+        HoodieTable(place, {**TRIPS, **server.table_options}).upsert(trips(("a", "x", 1, 1.0)))
+    assert caught.value.key == "hoodie.py.storage.allow.non.atomic.put"
+    assert storage.list("lax", recursive=True) == []
 
 
 def test_a_table_is_created_where_the_condition_is_obeyed(
