@@ -70,7 +70,11 @@ _OBSTORE_NAMES: Final = {
     "UnauthenticatedError": AccessDeniedError,
 }
 _OBSTORE_STATUS: Final = re.compile(r"(?:status code: |\(code: )(\d{3})")
+_OBSTORE_CREDENTIALS: Final = re.compile(
+    "token request|credential error|service account|Invalid Access Key|Account must be specified"
+)
 _METADATA_SERVER: Final = "://169.254.169.254/"
+"""A machine outside the cloud has no server that would answer without credentials."""
 
 _NUMBERS: Final = {
     errno.ENOSPC: OutOfSpaceError,
@@ -146,13 +150,14 @@ def _meaning_of_obstore(error: BaseException) -> type[StorageError] | None:
     name, text = type(error).__name__, shown(error)
     if name in _OBSTORE_NAMES:
         return _OBSTORE_NAMES[name]
-    status = _OBSTORE_STATUS.search(text)
-    found = _STATUSES.get(int(status[1])) if status else None
-    if "token request" in text and found is not UnavailableError:
-        # A machine outside the cloud has no server that would answer without credentials.
-        no_server = status is None and _METADATA_SERVER not in text
-        return UnavailableError if no_server else AccessDeniedError
-    return found or (UnavailableError if "HTTP error" in text else None)
+    answer, found = _OBSTORE_STATUS.search(text), None
+    if answer is not None:
+        found = _STATUSES.get(int(answer[1]))
+    elif "HTTP error" in text and _METADATA_SERVER not in text:
+        found = UnavailableError
+    if found is not UnavailableError and _OBSTORE_CREDENTIALS.search(text):
+        return AccessDeniedError
+    return found
 
 
 def _code(error: BaseException) -> object:
