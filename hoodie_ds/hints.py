@@ -32,16 +32,16 @@ def command(name: str, path: str, *words: str) -> str:
     return f"`{shlex.join(['hoodie-py', name, path, *words])}`"
 
 
-def missing(change: Change, path: str, found: Iterable[str], before: str | None = None) -> str:
-    """Return the remedy for a missing data file; another one if its partition has no file at all.
+def missing(change: Change, path: str, found: Iterable[str], remedy: str) -> str:
+    """Return the remedy for a missing data file, or another one if its partition has no file.
 
     `change` returns a command, as `Table.command` does. `found` are paths of the existing data
-    files of the partition, and may have others. For `before` see `restored`.
+    files of the partition, and may have others.
     """
     partition = path.rpartition("/")[0]
     others = (name for name in found if name.rpartition("/")[0] == partition)
     if not partition or not all(name.startswith(f"{partition}/.hoodie_") for name in others):
-        return restored(change, before)
+        return remedy
     return lost_partition(change("delete-partition", *exactly(partition)))
 
 

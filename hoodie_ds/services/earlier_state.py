@@ -11,7 +11,7 @@ from typing import Final
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
-from hoodie_ds.hints import MISSING, missing
+from hoodie_ds.hints import COPY, missing
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
@@ -81,11 +81,12 @@ def check_files_are_kept(
             if any(file.path in _deleted(storage, clean) for clean in cleans):
                 raise _lost(storage, what, file.path, whose)
             is_live = file.group in {one.group for one in newest_files(storage, timeline)}
-            remedy = missing(table.command, file.path, listed) if is_live else MISSING
+            remedy = f"{COPY}, or {_REMEDY}"
+            if is_live:
+                remedy = missing(table.command, file.path, listed, remedy)
             raise TimelineError(
                 f"{storage.root}: {what} needs {file.path}, {whose}, and it is missing, lost or "
-                "taken by a clean that is archived; "
-                f"{f'restore it from a copy, or {_REMEDY}' if remedy is MISSING else remedy}"
+                f"taken by a clean that is archived; {remedy}"
             )
     replaced = set(live.replaced(past))
     left = _starts(listed - condemned)

@@ -33,9 +33,8 @@ def remedy_of(
     before = None if commit is None else timeline.time_before(commit.time)
     if commit is not None and before is not None and _may_run_again(storage, commit):
         return compacted_again(commit_path(commit), change("compact"))
-    if found is None:
-        return restored(change, before)
-    return missing(change, path, found, before)
+    remedy = restored(change, before)
+    return remedy if found is None else missing(change, path, found, remedy)
 
 
 def _may_run_again(storage: Storage, commit: Instant) -> bool:

@@ -3671,6 +3671,18 @@ INSPECTION = [
         "a pasted command is refused",
     ),
     Mutant(
+        "a write that reads a damaged file says less than a read",
+        within("_write_rows", naming_remedies=lambda *_: nullcontext()),
+        f"{_HINTS}::test_a_write_that_reads_a_damaged_file_names_the_remedy_that_verify_does",
+        "a stream stops, and its error names no command that helps",
+    ),
+    Mutant(
+        "an error loses its remedy on the way from a task",
+        within("CorruptFileError.__reduce__", type=lambda _: Exception),
+        f"{_HINTS}::test_a_write_that_reads_a_damaged_file_names_the_remedy_that_verify_does",
+        "a stream stops, and its error names no command that helps",
+    ),
+    Mutant(
         "a partition whose files are gone is none",
         within("table_files", near_groups=returns(set())),
         f"{_HINTS}::test_a_partition_that_is_gone_is_given_up_by_what_all_messages_name"
