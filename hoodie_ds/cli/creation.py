@@ -185,16 +185,34 @@ def _rows(
     try:
         parts = [pads.dataset(str(file), format=kinds.copy().pop()) for file in files]
         schema = pa.unify_schemas([part.schema for part in parts]).remove_metadata()
+        if kinds == {"csv"}:
+            schema = _with_leading_zeros(files, schema)
         if known is not None and kinds != {"parquet"}:
             fields = (known.field(f.name) if f.name in known.names else f for f in schema)
             schema = pa.schema(fields)
-        found = pads.dataset(str(files[0]), format=kinds.pop(), schema=schema)
-        if len(parts) > 1:
-            found = pads.dataset([part.replace_schema(schema) for part in parts])
-        rows = found.scanner().to_reader()
+        found = [
+            pads.dataset(str(file), format=kinds.copy().pop(), schema=schema) for file in files
+        ]
+        rows = pads.dataset(found).scanner().to_reader()
     except pa.ArrowException as error:
         raise Misused(f"{files[0]}: {error}") from error
     return pa.RecordBatchReader.from_batches(rows.schema, _checked(rows))
+
+
+def _with_leading_zeros(files: tuple[Path, ...], schema: pa.Schema) -> pa.Schema:
+    """Make columns of CSV files strings that hold such as 007, which is no number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.dataset as pads
+
+    whole = [field.name for field in schema if pa.types.is_integer(field.type)]
+    texts = pa.schema([f.with_type(pa.string()) if f.name in whole else f for f in schema])
+    parts = [pads.dataset(str(file), format="csv", schema=texts) for file in files]
+    codes: set[str] = set()
+    for rows in pads.dataset(parts).to_batches(columns=whole) if whole else ():
+        has_zeros = (pc.match_substring_regex(column, "^[+-]?0[0-9]") for column in rows.columns)
+        codes.update(n for n, found in zip(whole, has_zeros, strict=True) if pc.any(found).as_py())
+    return pa.schema([texts.field(f.name) if f.name in codes else f for f in schema])
 
 
 def _checked(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ Requested times of commits count, in every version of the table, as in Hudi.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +20,8 @@ from hoodie_ds.timeline.bodies.replace_plan import is_clustering
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
+
+_log = logging.getLogger("hoodie_ds")
 
 _UNDER_ITS_OWN_NAME: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 """Actions of writes: pending instants of others change no row."""
@@ -46,6 +49,12 @@ def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
         last = next((i.time for i in reversed(archived) if i.time <= moment), "")
         if last and (newest is None or last > newest.time):
             raise _gone(table, moment, "its commits have been archived")
+    first = timeline.first_commit
+    if newest is None and first is not None:  # no error, as in Hudi
+        _log.warning(
+            "%s: as of %s the table is empty; its first commit is %s",
+            table.storage.root, moment, first.time,
+        )  # fmt: skip
     return pinned.at(then)
 
 

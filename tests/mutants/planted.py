@@ -3641,6 +3641,12 @@ INSPECTION = [
         "rows that a writer lost are not missed",
     ),
     Mutant(
+        "codes in CSV files that begin with a zero are loaded as numbers",
+        instead("_with_leading_zeros", lambda _, __, schema: schema),
+        "tests/unit/cli/test_creation.py::test_digits_that_begin_with_a_zero_are_strings",
+        "P23: 007 and 7 become one key",
+    ),
+    Mutant(
         "a command that changes a table takes no answer for yes",
         within("changes.carry_out", click=Changed(click, confirm=nothing)),
         "tests/unit/cli/test_changes.py::test_neither_a_dry_run_nor_the_answer_no_changes_anything",

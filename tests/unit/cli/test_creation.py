@@ -47,6 +47,20 @@ def test_files_are_loaded_into_a_new_table(kind: str, tmp_path: Path) -> None:
     assert len(found(table)) == 2
 
 
+def test_digits_that_begin_with_a_zero_are_strings(tmp_path: Path) -> None:
+    one, other, path = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "t"
+    one.write_text("id,zip,count,part\n7,,0,1\n10,10115,-5,2\n")
+    other.write_text("id,zip,count,part\n007,01234,10,2\n7,99999,20,1\n")
+    done("load", path, one, other, "--key", "id", "--partition", "part")
+    rows = HoodieTable(path).read(columns=["id", "zip", "count"]).sort_by("count").to_pylist()
+    values = [tuple(row.values()) for row in rows]
+    assert values == [("10", "10115", -5), ("007", "01234", 10), ("7", "99999", 20)]
+    numbers = tmp_path / "numbers"
+    done("create", numbers, "--key", "id", "--columns", "id int, zip int, count int, part int")
+    done("load", numbers, other)
+    assert sorted(HoodieTable(numbers).read(columns=["id"])["id"].to_pylist()) == [7]
+
+
 def test_several_files_are_one_commit(tmp_path: Path) -> None:
     one = written(tmp_path, "parquet")
     (tmp_path / "more").mkdir()

@@ -214,3 +214,17 @@ def test_rows_come_in_the_newest_schema(tmp_path: Path) -> None:
         {"id": "c", "note": None},
     ]
     assert table.schema.names[5:] == ["id", "city", "ts", "fare", "note"]
+
+
+def test_a_moment_before_the_first_commit_is_told(
+    table: HoodieTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = table.timeline.commits[0].time
+    assert table.read(as_of="2020-01-01").num_rows == 0
+    (warned,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert warned.endswith(
+        f": as of 20200101000000999 the table is empty; its first commit is {first}"
+    )
+    caplog.clear()
+    table.read(as_of=first)
+    assert not caplog.records
