@@ -24,7 +24,7 @@ from hoodie_ds.table.table import Table, open_table, update_properties
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import LAYOUTS, METADATA_TABLE
+from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, LAYOUTS, METADATA_TABLE
 
 _FILE = {
     "type": "record",
@@ -70,6 +70,28 @@ class Recorder:
         for instant in sorted(self.table.load_timeline().completed, key=lambda i: i.ended):
             if instant.time not in leaving_out:
                 self.record(instant)
+
+    def index(self, columns: Collection[str], version: str) -> None:
+        """Add empty partitions of statistics of columns to the metadata table of an empty table."""
+        table = self.table
+        defined = {"sourceFields": list(columns), "version": version}
+        definitions = {"indexDefinitions": {"column_stats": defined}}
+        self.storage.replace(INDEX_DEFINITIONS, json.dumps(definitions).encode())
+        listed = {
+            keys.METADATA_PARTITIONS: "files,column_stats,partition_stats",
+            keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS,
+        }
+        update_properties(table, listed, (), 0)
+        first = FIRST[table.layout]
+        header: dict[int, str] = {HeaderKey.INSTANT_TIME: first}
+        empty = encode_block(BlockType.DELETE, header, bytes.fromhex("000000030000000100"))
+        for partition, group in (
+            ("column_stats", "col-stats-0000-0"),
+            ("column_stats", "col-stats-0001-0"),
+            ("partition_stats", "partition-stats-0000-0"),
+        ):
+            name = f".{group}_{first}.log.1_0-0-0"
+            self.storage.replace(f"{METADATA_TABLE}/{partition}/{name}", empty)
 
     def record(self, instant: Instant) -> None:
         """Record a completed instant of the table."""

@@ -12,6 +12,7 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import LogBlockFormat
 from hoodie_ds.formats.log.data_block import encode_avro_block, encode_parquet_block, in_blocks
 from hoodie_ds.formats.log.delete_block import encode_delete_block
+from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
 from hoodie_ds.handles.stamp import fill_meta_columns
@@ -51,6 +52,7 @@ class AppendHandle:
         named = target.named_after or target.base_instant
         self._name = str(LogFileName(target.group.file_id, named, target.version, token))
         self._path = in_partition(target.group.partition_path, self._name)
+        self._ranges = context.new_ranges()
         self._num_live = 0
         self._num_deletes = 0
         self._num_blocks = 0
@@ -105,7 +107,8 @@ class AppendHandle:
             total_log_blocks=self._num_blocks,
             log=LogWrite(target.version, 0, target.base_file, (*target.slice_logs, self._name)),
         )
-        return WriteStatus(stat, self._output.checksum)
+        ranges = {} if self._ranges is None else self._ranges.found
+        return WriteStatus(stat, self._output.checksum, ranges=ranges)
 
     def discard(self, cause: BaseException) -> None:
         """Abandon the file; nothing of it stays."""
@@ -116,6 +119,8 @@ class AppendHandle:
         # In a log record, Hudi's file name column holds the file id.
         group = self._target.group
         stamped = fill_meta_columns(context, rows, group.partition_path, group.file_id)
+        if self._ranges is not None:
+            self._ranges.add(conform(stamped, context.schema))
         if context.log_block_format is LogBlockFormat.PARQUET:
             block = encode_parquet_block(
                 stamped, context.avro_schema, context.instant_time, context.codec

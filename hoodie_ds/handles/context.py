@@ -11,6 +11,7 @@ import xxhash
 
 from hoodie_ds.columns.meta_columns import FILE_NAME, META_COLUMNS
 from hoodie_ds.config.enums import LogBlockFormat, SupplementalLogging
+from hoodie_ds.formats.column_ranges import ColumnRange, ColumnRanges
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
@@ -53,6 +54,7 @@ class WriteContext:
     bloom: BloomParams | None = None  # of the bloom filters in base files
     has_keys: bool = True
     virtual_keys: MadeColumn | None = None  # makes record keys if the meta columns are empty
+    indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
     logging: SupplementalLogging | None = None  # change data of rewritten base files; None for none
     shares_log_files: bool = True  # whether a log file may hold blocks of several instants
     batch_number: int = 0  # micro-batches of the instant before this one
@@ -64,6 +66,10 @@ class WriteContext:
         """Columns that rewritten rows keep; `fill_file_name` adds the others."""
         left_out = (FILE_NAME,) if self.virtual_keys is None else META_COLUMNS
         return [name for name in self.schema.names if name not in left_out]
+
+    def new_ranges(self) -> ColumnRanges | None:
+        """Return what gathers the statistics of a file; None if nobody needs them."""
+        return ColumnRanges(self.indexed) if self.indexed else None
 
     @property
     def writer(self) -> int:
@@ -95,6 +101,7 @@ class WriteStatus:
     stat: WriteStat
     checksum: str
     change_checksums: tuple[str, ...] = ()  # of its files of change data
+    ranges: Mapping[str, ColumnRange] = field(default_factory=dict)  # of indexed columns, if known
 
     @classmethod
     def of(cls, stat: WriteStat, checksums: Mapping[str, str]) -> WriteStatus:

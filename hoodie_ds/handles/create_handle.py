@@ -36,6 +36,7 @@ class CreateHandle:
         ensure_partition_metafile(context, group.partition_path)
         self._opened = open_data_file(context, self._path, "CREATE")
         self._output = self._opened.__enter__()
+        self._ranges = context.new_ranges()
         self._writer = BaseFileWriter(
             self._output.file,
             context.schema,
@@ -45,6 +46,7 @@ class CreateHandle:
             dictionaries,
             bloom=context.bloom,
             has_keys=context.has_keys,
+            ranges=self._ranges,
         )
 
     @property
@@ -96,7 +98,8 @@ class CreateHandle:
             total_write_bytes=self._output.size,
             file_size_bytes=self._output.size,
         )
-        return WriteStatus(stat, self._output.checksum)
+        ranges = {} if self._ranges is None else self._ranges.found
+        return WriteStatus(stat, self._output.checksum, ranges=ranges)
 
     def discard(self, cause: BaseException) -> None:
         """Abandon the file; nothing of it stays."""

@@ -84,6 +84,7 @@ def _write(
         open_change_log(context, base.partition_path, base.name.file_id) as changes,
         open_data_file(context, path, "MERGE") as output,
     ):
+        ranges = context.new_ranges()
         writer = BaseFileWriter(
             output.file,
             context.schema,
@@ -92,6 +93,7 @@ def _write(
             context.row_group_bytes,
             dictionaries,
             context.bloom,
+            ranges=ranges,
         )
         for rows, keep in old:
             if changes is not None:
@@ -113,7 +115,8 @@ def _write(
         file_size_bytes=output.size,
         change_files=() if changes is None else changes.stat,
     )
-    return WriteStatus(stat, output.checksum, () if changes is None else changes.checksums)
+    checksums = () if changes is None else changes.checksums
+    return WriteStatus(stat, output.checksum, checksums, {} if ranges is None else ranges.found)
 
 
 def _keep_piecewise(stored: BaseFileReader, merge: AnyMerge) -> Mask:

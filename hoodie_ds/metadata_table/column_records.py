@@ -6,6 +6,8 @@ each in the wrapper of what the type is stored as; the first has wrappers for da
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -17,9 +19,13 @@ from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
 
 FIRST_VERSION: Final = "V1"
 
+_LENGTH: Final = 64
+"""Characters of the widest end of strings."""
+
 _NO_TYPE: Final = 1
 _DECIMAL: Final = 10
 _TYPES: Final[tuple[tuple[Callable[[pa.DataType], bool], str, int], ...]] = (
+    (pa.types.is_null, "", _NO_TYPE),
     (pa.types.is_boolean, "1", 2),
     (pa.types.is_int64, "3", 4),
     (pa.types.is_integer, "2", 3),
@@ -52,7 +58,7 @@ def has_wrapper(kind: pa.DataType, version: str) -> bool:
     return pa.types.is_timestamp(kind) or any(is_one(kind) for is_one, _, _ in _TYPES)
 
 
-def file_records(
+def file_statistics(
     partition_path: str, name: str, ranges: Mapping[str, ColumnRange], version: str
 ) -> dict[str, Record]:
     """Return the records of a file's columns by their keys."""
@@ -61,10 +67,11 @@ def file_records(
             RecordType.COLUMN_STATS, fileName=name, columnName=column, **_recorded(known, version)
         )
         for column, known in ranges.items()
+        if has_wrapper(known.kind, version)
     }
 
 
-def deleted_file_records(
+def deleted_file_statistics(
     partition_path: str, name: str, columns: Iterable[str], version: str
 ) -> dict[str, Record]:
     """Return the records that say that a file is gone."""
@@ -76,39 +83,65 @@ def deleted_file_records(
     }
 
 
-def partition_records(
-    partition_path: str, files: Iterable[Mapping[str, ColumnRange]], version: str
+def partition_statistics(
+    partition_path: str,
+    files: Iterable[Mapping[str, ColumnRange]],
+    known: Mapping[str, Record],
+    version: str,
 ) -> dict[str, Record]:
-    """Return the records that widen what is known of a partition by files that were added to it.
+    """Return the records of a partition to which files are added, given those of before by key.
 
-    They do not say that nothing else is in the partition (``isTightBound``), so readers add what
-    older records say, and the other files of the partition need not be read.
+    They say that nothing else is in the partition (``isTightBound``), so that Hudi does not merge
+    them, which fails for records of a column in two types. What has left the partition still
+    counts: nothing in it is outside.
     """
     found: dict[str, Record] = {}
     for ranges in files:
-        for column, known in ranges.items():
-            if not known.rows:
+        for column, added in ranges.items():
+            if not added.rows or not has_wrapper(added.kind, version):
                 continue
             key = partition_key(partition_path, column)
+            older = found.get(key) or known.get(key)
             recorded = {"fileName": partition_path, "columnName": column}
-            record = _record(RecordType.PARTITION_STATS, **recorded, **_recorded(known, version))
-            found[key] = combined(found.get(key), record)
+            newer = {**recorded, **_recorded(added, version), "isTightBound": True}
+            if older is not None and not older[STATS]["isDeleted"]:
+                newer = _joined(older[STATS], newer, added.kind, version)
+            found[key] = _record(RecordType.PARTITION_STATS, **newer)
     return found
 
 
-def deleted_partition_records(
-    partition_path: str, columns: Iterable[str], version: str
-) -> dict[str, Record]:
-    """Return the records that say that a partition is empty."""
-    return {
-        partition_key(partition_path, column): _record(
-            RecordType.PARTITION_STATS,
-            fileName=partition_path,
-            columnName=column,
-            **{**_gone(version), "isTightBound": True},
-        )
-        for column in columns
-    }
+def _joined(older: Record, newer: Record, kind: pa.DataType, version: str) -> Record:
+    """Statistics of what two say, of a column that has a type by now."""
+    if older["minValue"] is not None and not _is_alike(older, newer):
+        low, high = (_wrapped(end, kind, version) for end in _widest(kind))
+        older = {**older, "minValue": low, "maxValue": high, "valueType": newer["valueType"]}
+    loose = {**newer, "isTightBound": False}
+    parts = [{"type": RecordType.PARTITION_STATS, STATS: one} for one in (older, loose)]
+    return {**combined(*parts)[STATS], "isTightBound": True}
+
+
+def _is_alike(older: Record, newer: Record) -> bool:
+    """Whether two statistics have ends of one type, or the newer has none."""
+    if older.get("valueType") != newer["valueType"]:
+        return False
+    return newer["minValue"] is None or older["minValue"].keys() == newer["minValue"].keys()
+
+
+def _widest(kind: pa.DataType) -> tuple[Any, Any]:
+    """Ends of all values that a type has."""
+    if pa.types.is_boolean(kind):
+        return False, True
+    if pa.types.is_floating(kind):
+        return -math.inf, math.nan
+    if pa.types.is_decimal(kind):
+        most = 10**kind.precision - 1
+        return -most, most
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "", chr(sys.maxunicode) * _LENGTH
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        most = (1 << kind.bit_width - 1) - 1
+        return -most - 1, most
+    return b"", b"\xff" * _LENGTH
 
 
 def partition_key(partition_path: str, column: str) -> str:
@@ -125,20 +158,11 @@ def _record(kind: RecordType, **statistics: Any) -> Record:  # noqa: ANN401
 
 
 def _recorded(known: ColumnRange, version: str) -> Record:
-    branch, ordinal = _stored_as(known.kind)
-    if version == FIRST_VERSION:
-        if pa.types.is_date32(known.kind):
-            branch = _OLD_DATE
-        elif pa.types.is_decimal(known.kind):
-            branch = _OLD_DECIMAL
-    low, high = (
-        None if end is None else {branch: _stored(end, known.kind, branch)}
-        for end in (known.low, known.high)
-    )
+    ordinal = _stored_as(known.kind)[1]
     more = f"{known.kind.precision},{known.kind.scale}" if ordinal == _DECIMAL else None
     return {
-        "minValue": low,
-        "maxValue": high,
+        "minValue": _wrapped(known.low, known.kind, version),
+        "maxValue": _wrapped(known.high, known.kind, version),
         "valueCount": known.rows,
         "nullCount": known.nulls,
         "totalSize": known.size,
@@ -147,6 +171,16 @@ def _recorded(known: ColumnRange, version: str) -> Record:
         "isTightBound": False,
         "valueType": _type(ordinal, version, more),
     }
+
+
+def _wrapped(end: Any, kind: pa.DataType, version: str) -> Record | None:  # noqa: ANN401
+    branch = _stored_as(kind)[0]
+    if version == FIRST_VERSION:
+        if pa.types.is_date32(kind):
+            branch = _OLD_DATE
+        elif pa.types.is_decimal(kind):
+            branch = _OLD_DECIMAL
+    return None if end is None else {branch: _stored(end, kind, branch)}
 
 
 def _gone(version: str) -> Record:
@@ -170,7 +204,7 @@ def _type(ordinal: int, version: str, more: str | None = None) -> Record | None:
 def _stored_as(kind: pa.DataType) -> tuple[str, int]:
     if pa.types.is_timestamp(kind):
         return "3", _TIMESTAMPS[kind.unit] + (0 if kind.tz else _LOCAL)
-    return next(((b, ordinal) for is_one, b, ordinal in _TYPES if is_one(kind)), ("", _NO_TYPE))
+    return next((branch, ordinal) for is_one, branch, ordinal in _TYPES if is_one(kind))
 
 
 def _stored(end: Any, kind: pa.DataType, branch: str) -> Any:  # noqa: ANN401

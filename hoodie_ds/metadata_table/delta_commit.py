@@ -19,9 +19,10 @@ from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.compaction import put_once
 from hoodie_ds.metadata_table.payload import Record, encode_record
+from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
 from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
@@ -68,6 +69,25 @@ def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
     for state in (State.REQUESTED, State.INFLIGHT):
         put_once(storage, instant_path(done.at(state)), b"")
     put_once(storage, instant_path(done), body)
+
+
+def by_file_group(
+    table: Table, partition: str, records: Mapping[str, Record]
+) -> dict[FileGroupId, dict[str, Record]]:
+    """Return records by the file groups of a partition, which never become more."""
+    found: dict[FileGroupId, dict[str, Record]] = {}
+    if not records:
+        return found
+    storage = SubfolderStorage(table.storage, METADATA_TABLE)
+    names = names_in(storage, partition)
+    there = {name.lstrip(".").partition("_")[0] for name in names}
+    groups = sum(file_id(partition, number) in there for number in range(len(there)))
+    if not groups:
+        raise CorruptFileError(f"{storage.root}/{partition} has no file groups; {REBUILD}")
+    for key, record in records.items():
+        group = FileGroupId(partition, file_id(partition, file_group_of(key, groups)))
+        found.setdefault(group, {})[key] = record
+    return found
 
 
 def log_block(time: str, entries: Mapping[str, Record]) -> bytes:

@@ -7,7 +7,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.metadata_table.delta_commit import put_delta_commit
+from hoodie_ds.metadata_table.column_changes import column_changes
+from hoodie_ds.metadata_table.delta_commit import by_file_group, put_delta_commit
 from hoodie_ds.metadata_table.file_records import file_records
 from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
@@ -42,7 +43,10 @@ class MetadataFollower:
         """Record what the instant does to files."""
         if completed.action in NOT_RECORDED:
             return
-        put_delta_commit(table, completed, {_LIST_OF_FILES: file_records(completed, changes)})
+        records = {_LIST_OF_FILES: file_records(completed, changes)}
+        for partition, found in column_changes(table, changes).items():
+            records |= by_file_group(table, partition, found)
+        put_delta_commit(table, completed, records)
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
         """Compact, clean and archive it, if that is due: it knows each instant already."""

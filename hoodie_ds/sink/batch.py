@@ -102,6 +102,7 @@ def write_context(
         bloom=_bloom_params(plan),
         has_keys=plan.index is not None and plan.table.properties.populate_meta_fields,
         virtual_keys=plan.virtual_keys,
+        indexed=plan.indexed,
         logging=plan.table.properties.supplemental_logging,
         shares_log_files=SLICINGS[batch.table.layout].shares_log_files,
         batch_number=batch.pending.batches_before,

@@ -26,6 +26,7 @@ from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.predicate import ALL
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.metadata_table.column_index import indexed_columns
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.context import ServiceContext
@@ -285,7 +286,8 @@ class Coordinator:
         # The plan may not fit any more.
         if is_other or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, self._properties(table), schema, timeline)
-        return replace(plan, table=table, timeline=timeline)
+        indexed = indexed_columns(table, plan.avro_schema)
+        return replace(plan, table=table, timeline=timeline, indexed=indexed)
 
     def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with the batches of a joined instant."""

@@ -104,6 +104,7 @@ class WritePlan:
     kept: tuple[str, ...] = ()  # columns that the rows lack, whose stored values stay
     rows_are_merged: bool = False  # one row a key, merged with the stored one
     rescales: bool = False  # whether the table has `index` only once the write is complete
+    indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
     change: RowChange | None = None  # what makes the rows from those of the table
 
     def __getstate__(self) -> dict[str, object]:

@@ -20,7 +20,7 @@ from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
 
-KEPT: Final = frozenset({"files"})
+KEPT: Final = frozenset({"files", "column_stats", "partition_stats"})
 """Partitions of a metadata table that writes here keep up to date."""
 
 _RECORD_INDEX: Final = "record_index"

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
+from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
@@ -51,6 +52,9 @@ class FileChanges:
     """Bytes of log files with hidden or rollback blocks: layout 1 deletes no log files."""
     kept: frozenset[str] = frozenset()
     """Paths of files that a savepoint keeps."""
+    ranges: Mapping[str, Mapping[str, ColumnRange]] = field(default_factory=dict)
+    """Ranges of columns in added files by path, where the process knows them that wrote the files.
+    """
     schema: str = ""
     """The table's schema as Avro JSON, if the instant has it."""
     is_rewrite: bool = False

@@ -8,10 +8,13 @@ for an instant that any process may complete by a file that the first of them pu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
+from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.sync.followers import own_followers
@@ -50,18 +53,23 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
     return None
 
 
-def put_completed(table: Table, completed: Instant, body: bytes) -> bool:
+def put_completed(
+    table: Table,
+    completed: Instant,
+    body: bytes,
+    ranges: Mapping[str, Mapping[str, ColumnRange]] | None = None,
+) -> bool:
     """Make an instant of any action visible: notify the table's own followers, put the file.
 
     If a process dies in between, the next one that completes the instant repeats both, so followers
-    may be notified twice.
+    may be notified twice. `ranges` are what the process knows of the columns of files, by path.
 
     Returns False if another process put a different file or rolled the instant back. Raises
     `CommitOutcomeUnknownError` if it is unknown whether the instant is visible.
     """
     path = instant_path(completed)
     if own := own_followers(table):
-        changes = FileChanges.of(completed, body, path)
+        changes = replace(FileChanges.of(completed, body, path), ranges=ranges or {})
         for follower in own:
             follower.before(table, completed, changes)
     try:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import (
@@ -19,6 +20,7 @@ from hoodie_ds.errors import (
     StorageError,
     TimelineError,
 )
+from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.table.table import Table
@@ -38,6 +40,9 @@ from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.resolution import apply_pending, put_requested
 from hoodie_ds.transaction.temporary_files import delete_temporary
+
+Named: TypeAlias = Mapping[str, Mapping[str, ColumnRange]]
+"""Files with the ranges of their columns, of which nothing may be known."""
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -81,12 +86,13 @@ class Exclusion:
         instant: Instant,
         manifest: bytes,
         carried: Mapping[str, str] | None = None,
-        named: Collection[str] | None = None,
+        named: Named | None = None,
     ) -> Instant | None:
         """Decide to complete the action's instant, and complete it.
 
-        `named` has the files that the manifest names, where they are known. Returns None if others
-        decided something since `apply_pending`. Raises as `finish`.
+        `named` has the files that the manifest names, where they are known, with what is known of
+        their columns. Returns None if others decided something since `apply_pending`. Raises as
+        `finish`.
         """
         assert self._timeline is not None, "nothing is decided before `apply_pending`"
         if carried is not None:
@@ -169,9 +175,7 @@ def delete_own_lost(pending: PendingAction, time: str, named: Collection[str]) -
             pending.storage.delete(path)
 
 
-def finish(
-    table: Table, decision: Decision, manifest: bytes, named: Collection[str] | None = None
-) -> None:
+def finish(table: Table, decision: Decision, manifest: bytes, named: Named | None = None) -> None:
     """Apply a decision to complete an instant, and clean up.
 
     Raises `CommitOutcomeUnknownError` if the completed file could not be put, which the next batch
@@ -179,7 +183,7 @@ def finish(
     """
     storage, instant = table.storage, decision.completed
     try:
-        is_own = put_completed(table, instant, manifest)
+        is_own = put_completed(table, instant, manifest, named)
     except StorageError as error:
         raise CommitOutcomeUnknownError(
             f"{storage.root}: instant {instant.time} is committed by the decision log, but its "
@@ -196,9 +200,10 @@ def finish(
         if not left and _is_gone(storage, decision.instant):
             storage.delete(instant_path(instant))
             return
-        if named is None:
-            named = CommitMetadata.from_bytes(manifest, manifest_path(instant.time)).file_paths
-        lost = _lost_files(instant.time, named, left)
+        paths: Collection[str] | None = named
+        if paths is None:
+            paths = CommitMetadata.from_bytes(manifest, manifest_path(instant.time)).file_paths
+        lost = _lost_files(instant.time, paths, left)
         delete_leftovers(storage, instant.time, lost, is_complete=True)
         delete_temporary(storage, instant.time)
     except StorageError as error:

@@ -55,6 +55,7 @@ from tests.mutants.patches import (
 
 COMMIT = "tests/unit/sink/commit/test_commit.py"
 METADATA = "tests/integration/test_metadata_table.py"
+_STATISTICS = "tests/integration/test_column_statistics_kept.py"
 METADATA_GOLDEN = "tests/golden/test_metadata_tables.py"
 METADATA_COMPACTION = "tests/golden/test_metadata_compaction.py"
 METADATA_UPKEEP = "tests/golden/test_metadata_upkeep.py"
@@ -1839,6 +1840,45 @@ READS = [
         "tests/unit/metadata_table/test_statistics.py"
         "::test_counts_say_whether_there_are_nulls_and_values",
         "files with matching strings of more than 4 KB are skipped",
+    ),
+    Mutant(
+        "rows of log files have no statistics",
+        Text("self._ranges.add(conform(stamped, context.schema))", "pass"),
+        f"{_STATISTICS}"
+        "::test_records_are_those_of_the_files_that_writes_and_services_leave[MERGE_ON_READ-9]",
+        "Hudi skips log files with matching rows",
+    ),
+    Mutant(
+        "a partition has the ends of its newest files",
+        Text("older = found.get(key) or known.get(key)", "older = found.get(key)"),
+        f"{_STATISTICS}"
+        "::test_records_are_those_of_the_files_that_writes_and_services_leave[COPY_ON_WRITE-9]",
+        "partitions with matching rows are skipped",
+    ),
+    Mutant(
+        "ends of two types of a column are merged",
+        always("_is_alike", True),
+        "tests/unit/metadata_table/test_column_records.py"
+        "::test_a_decimal_of_another_scale_may_have_any_value",
+        "partitions with matching rows are skipped, or Hudi fails on them",
+    ),
+    Mutant(
+        "records of cleaned files stay",
+        Text("for path in sorted(gone):", "for path in ():"),
+        f"{_STATISTICS}::test_a_clean_takes_the_records_of_its_files_away",
+        "the metadata table only grows",
+    ),
+    Mutant(
+        "files are read again for their statistics",
+        Text("changes.ranges.get(path) or stored_ranges", "stored_ranges"),
+        f"{_STATISTICS}::test_no_file_is_read_again_for_its_statistics",
+        "a commit takes as long as its rows are many",
+    ),
+    Mutant(
+        "columns that a table gets later have no statistics",
+        Text("if any(chosen == default[: len(chosen)] for default in found):", "if False:"),
+        f"{_STATISTICS}::test_columns_that_a_table_gets_later_are_indexed_as_hudi_does",
+        "Hudi takes them for null in files of this library, and skips these",
     ),
     Mutant(
         "partitions are taken to have no nulls where their files say so",

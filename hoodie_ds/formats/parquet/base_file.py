@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.columns.meta_columns import META_COLUMNS
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.column_ranges import ColumnRanges
 from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
 from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
@@ -47,6 +48,7 @@ class BaseFileWriter:
 
     `sink` is not closed. `avro_schema` is `schema` as Avro JSON, for readers on the JVM. A row
     group is closed at `row_group_bytes` Arrow bytes, and has at most one and a half times as many.
+    `ranges` are widened by the rows, and complete once the file is closed.
     `has_keys` says whether the record keys are the user's; the range of automatic ones is of no
     use.
     """
@@ -61,6 +63,7 @@ class BaseFileWriter:
         dictionaries: Collection[str] = (),
         bloom: BloomParams | None = None,
         has_keys: bool = True,
+        ranges: ColumnRanges | None = None,
     ) -> None:
         if bloom and _RECORD_KEY not in schema.names:
             raise SchemaError(f"a bloom filter is of column {_RECORD_KEY!r}, which the file lacks")
@@ -75,6 +78,8 @@ class BaseFileWriter:
             SPARK_VERSION_FOOTER: _PROLEPTIC_SPARK,
         }
         self._keys = KeyRange()
+        self._ranges = ranges
+        self._footer: list[pq.FileMetaData] = []
         self._has_keys = has_keys
         self._bloom = BloomFilterBuilder(bloom) if bloom else None
         self._pending: list[pa.Table] = []
@@ -87,6 +92,7 @@ class BaseFileWriter:
             use_dictionary=[leaf for field in schema for leaf in _dictionary_leaves(field)],
             store_schema=False,
             write_page_checksum=True,
+            metadata_collector=self._footer,
         )
 
     def __del__(self) -> None:
@@ -103,6 +109,8 @@ class BaseFileWriter:
             self._keys.add(table.column(_RECORD_KEY))
             if self._bloom is not None:
                 self._bloom.add(table.column(_RECORD_KEY))
+        if self._ranges is not None:
+            self._ranges.add(table)
         self._num_rows += table.num_rows
         self._pending.append(table)
         self.pending_bytes += table.nbytes
@@ -118,6 +126,8 @@ class BaseFileWriter:
             self._footers |= {MIN_KEY_FOOTER: self._keys.min, MAX_KEY_FOOTER: self._keys.max}
         self._writer.add_key_value_metadata(self._footers)
         self._writer.close()
+        if self._ranges is not None:
+            self._ranges.measure(*self._footer)
         return self._num_rows
 
     def _encoded(self, field: pa.Field) -> pa.Field:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.filters.bounds import Bounds
+from hoodie_ds.formats.column_ranges import ColumnRange, ColumnRanges
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
 from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
@@ -229,6 +230,17 @@ class BaseFileReader:
                     return
                 rows = self._typed(pa.Table.from_batches([batch]), wanted)
             yield self._complete(rows, selected)
+
+    def ranges(self, columns: Iterable[str]) -> dict[str, ColumnRange]:
+        """Read the ranges of columns, which may be fields of others."""
+        found = ColumnRanges(columns)
+        used = {
+            name if name in self.schema.names else name.partition(".")[0] for name in found.found
+        }
+        for rows in self.pieces([name for name in self.schema.names if name in used]):
+            found.add(rows)
+        found.measure(self._file.metadata)
+        return found.found
 
     def _piece_rows(self, row_group: int) -> int:
         group = self._file.metadata.row_group(row_group)

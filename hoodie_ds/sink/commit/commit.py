@@ -207,7 +207,9 @@ def _try_to_commit(
         check_new_keys(batch.plan, with_manifest, timeline)
     if waits:
         return instant if exclusion.append(Outcome.KEEP_OPEN, instant) else None
-    completed = exclusion.complete(instant, body, record.entries_of_all, record.file_paths)
+    ranges = {status.stat.path: status.ranges for status in statuses}
+    named = {path: ranges.get(path, {}) for path in record.file_paths}
+    completed = exclusion.complete(instant, body, record.entries_of_all, named)
     if completed is not None:
         store_summaries(pending.storage, timeline.with_joined(completed))
     return completed

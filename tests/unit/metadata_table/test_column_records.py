@@ -10,18 +10,17 @@ import pytest
 
 from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.metadata_table.column_records import (
-    deleted_file_records,
-    deleted_partition_records,
-    file_records,
+    deleted_file_statistics,
+    file_statistics,
     has_wrapper,
-    partition_records,
+    partition_statistics,
 )
 from hoodie_ds.metadata_table.payload import STATS, combined, encode_record
 
 
 def stored(kind: pa.DataType, end: Any, version: str = "V2") -> dict[str, Any]:
     known = ColumnRange(kind, end, end, rows=1)
-    (record,) = file_records("p", "f", {"c": known}, version).values()
+    (record,) = file_statistics("p", "f", {"c": known}, version).values()
     encode_record(record)
     statistics: dict[str, Any] = record[STATS]
     return statistics
@@ -83,19 +82,63 @@ def test_what_has_no_wrapper_is_not_recorded(kind: pa.DataType, first: bool, sec
 
 def test_files_of_a_partition_widen_what_older_records_say() -> None:
     old, new = ColumnRange(pa.int32(), 5, 9, 2, 1, 3, 4), ColumnRange(pa.int32(), 7, 11, 1)
-    ((key, before),) = partition_records("p", [{"c": old}], "V2").items()
-    after = combined(before, partition_records("p", [{"c": new}, {"c": new}], "V2")[key])[STATS]
-    assert (after["minValue"], after["maxValue"]) == ({"2": 5}, {"2": 11})
-    assert (after["fileName"], after["valueCount"], after["nullCount"]) == ("p", 4, 1)
+    before = partition_statistics("p", [{"c": old}], {}, "V2")
+    ((key, after),) = partition_statistics("p", [{"c": new}, {"c": new}], before, "V2").items()
+    assert combined(before[key], after) == after
+    statistics = after[STATS]
+    assert (statistics["minValue"], statistics["maxValue"]) == ({"2": 5}, {"2": 11})
+    assert (statistics["valueCount"], statistics["nullCount"]) == (4, 1)
+    assert (statistics["fileName"], statistics["isTightBound"]) == ("p", True)
 
 
 def test_a_file_without_rows_says_nothing_of_its_partition() -> None:
-    assert partition_records("p", [{"c": ColumnRange(pa.null())}], "V2") == {}
+    assert partition_statistics("p", [{"c": ColumnRange(pa.null())}], {}, "V2") == {}
+
+
+def test_a_partition_that_was_emptied_begins_anew() -> None:
+    known = {"c": ColumnRange(pa.int32(), 1, 2, 1)}
+    fresh = partition_statistics("p", [known], {}, "V2")
+    ((key, record),) = fresh.items()
+    emptied = {key: {**record, STATS: {**record[STATS], "isDeleted": True, "minValue": None}}}
+    assert partition_statistics("p", [known], emptied, "V2") == fresh
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "value", "low", "high"),
+    [
+        (pa.int32(), pa.int64(), 1, -(1 << 63), (1 << 63) - 1),
+        (pa.int32(), pa.float64(), 1.0, -math.inf, math.nan),
+        (pa.int64(), pa.decimal128(5, 1), 1, -99_999, 99_999),
+        (pa.int32(), pa.string(), "a", "", chr(0x10FFFF) * 64),
+        (pa.int32(), pa.binary(), b"a", b"", b"\xff" * 64),
+        (pa.int32(), pa.bool_(), True, False, True),
+        (pa.int64(), pa.date32(), 1, -(1 << 31), (1 << 31) - 1),
+    ],
+    ids=lambda value: str(value)[:9].encode("ascii", "replace").decode(),
+)
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_a_column_of_another_type_may_have_any_value(
+    older: pa.DataType, newer: pa.DataType, value: Any, low: Any, high: Any, version: str
+) -> None:
+    before = partition_statistics("p", [{"c": ColumnRange(older, 1, 1, 1)}], {}, version)
+    added = [{"c": ColumnRange(newer, value, value, 1)}]
+    (record,) = partition_statistics("p", added, before, version).values()
+    encode_record(record)
+    widest = stored(newer, low, version)["minValue"], stored(newer, high, version)["maxValue"]
+    assert repr((record[STATS]["minValue"], record[STATS]["maxValue"])) == repr(widest)
+
+
+def test_a_decimal_of_another_scale_may_have_any_value() -> None:
+    kinds = pa.decimal128(4, 2), pa.decimal128(5, 1)
+    first, second = ([{"c": ColumnRange(kind, 1, 1, 1)}] for kind in kinds)
+    before = partition_statistics("p", first, {}, "V2")
+    (record,) = partition_statistics("p", second, before, "V2").values()
+    assert record[STATS]["maxValue"] == stored(kinds[1], 99_999)["maxValue"]
 
 
 def test_negative_decimals_are_less_than_positive_ones() -> None:
     ranges = [{"c": ColumnRange(pa.decimal128(9, 0), end, end, 1)} for end in (300, -1, 5)]
-    (record,) = partition_records("p", ranges, "V2").values()
+    (record,) = partition_statistics("p", ranges, {}, "V2").values()
     assert (record[STATS]["minValue"], record[STATS]["maxValue"]) == (
         {"6": b"\xff"},
         {"6": b"\x01\x2c"},
@@ -104,19 +147,16 @@ def test_negative_decimals_are_less_than_positive_ones() -> None:
 
 def test_nan_is_the_highest_number_of_a_partition() -> None:
     ranges = [{"c": ColumnRange(pa.float64(), 1.0, end, 1)} for end in (math.nan, 9.0)]
-    (record,) = partition_records("p", ranges, "V2").values()
+    (record,) = partition_statistics("p", ranges, {}, "V2").values()
     assert math.isnan(record[STATS]["maxValue"]["5"])
 
 
 @pytest.mark.parametrize("version", ["V1", "V2"])
-def test_what_is_gone_takes_the_place_of_what_was_there(version: str) -> None:
-    known = {"c": ColumnRange(pa.int32(), 1, 2, 1)}
-    for there, gone in (
-        (file_records("p", "f", known, version), deleted_file_records("p", "f", ["c"], version)),
-        (partition_records("p", [known], version), deleted_partition_records("p", ["c"], version)),
-    ):
-        assert there.keys() == gone.keys()
-        for key, record in gone.items():
-            assert combined(there[key], record) == record
-            assert record[STATS]["isDeleted"]
-            encode_record(record)
+def test_a_file_that_is_gone_takes_the_place_of_what_was_there(version: str) -> None:
+    there = file_statistics("p", "f", {"c": ColumnRange(pa.int32(), 1, 2, 1)}, version)
+    gone = deleted_file_statistics("p", "f", ["c"], version)
+    assert there.keys() == gone.keys()
+    for key, record in gone.items():
+        assert combined(there[key], record) == record
+        assert record[STATS]["isDeleted"]
+        encode_record(record)

@@ -1,0 +1,71 @@
+"""Statistics of columns in a metadata table that Apache Hudi has made, kept by both in turns.
+
+Filters find the same rows in Hudi where it skips files and partitions by them, where it skips none,
+and here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+from hoodie_ds import HoodieTable
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.interop.test_jvm_metadata_table import METADATA, THEIRS
+from tests.tables import TRIPS, TYPE, trips
+from tests.tiers import by_day
+
+pytestmark = pytest.mark.jvm
+
+STATISTICS = {"hoodie.metadata.index.column.stats.enable": "true"}
+CASES = [(v, k) for v in ("6", "8", "9") for k in ("COPY_ON_WRITE", "MERGE_ON_READ")]
+FEW = {("6", "COPY_ON_WRITE"), ("8", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")}
+NAN = float("nan")
+
+
+def agree(jvm: JvmHudi, path: Path) -> None:
+    """Compare what filters on each column find."""
+    name = f"skipped_{path.parent.name}".replace("-", "_")
+    jvm.sql(f"create table if not exists {name} using hudi location '{path}'")
+    jvm.sql(f"refresh table {name}")
+    rows = HoodieTable(str(path), {METADATA: "false"}).read()
+    values = [*rows["ts"].unique().to_pylist(), 0, 99]
+    conditions = [f"ts {op} {value}" for op in ("=", ">", "<=") for value in values]
+    conditions += [f"id = '{value}'" for value in rows["id"].to_pylist()]
+    conditions += ["fare > 1e9", "fare = 2.0", "fare is null", "note is null", "note > 'm'"]
+    found: dict[str, list[list[str]]] = {"true": [], "false": []}
+    for enabled, answers in found.items():
+        for option in (METADATA, "hoodie.enable.data.skipping"):
+            jvm.sql(f"set {option}={enabled}")
+        for condition in conditions if "note" in rows.column_names else conditions[:-2]:
+            answer = jvm.sql(f"select id from {name} where {condition} order by id")
+            answers.append(answer["id"].to_pylist())
+    assert found["true"] == found["false"]
+    for value in values:
+        ours = HoodieTable(str(path)).read(filter=pc.field("ts") == value)
+        assert ours.num_rows == rows.filter(pc.field("ts") == value).num_rows
+
+
+@pytest.mark.parametrize(("version", "kind"), by_day(CASES, FEW))
+def test_both_keep_statistics(jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str) -> None:
+    path = tmp_path / "t"
+    options = {**TRIPS, TYPE: kind, TABLE_VERSION: version, "hoodie.clean.commits.retained": "1"}
+    theirs = {**options, **THEIRS, **STATISTICS}
+    jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), theirs)
+    ours = HoodieTable(str(path), options)
+    for ts in range(10, 31, 20):
+        ours.upsert(trips(("a", "x", ts, 2.0), (f"n{ts}", "z", ts, NAN), ("c", "y", ts, None)))
+        agree(jvm_hudi, path)
+        jvm_hudi.write(path, trips(("a", "x", ts + 1, 3.0), ("b", "y", ts + 1, 3.0)), theirs)
+        agree(jvm_hudi, path)
+        if kind == "MERGE_ON_READ":
+            ours.compact()
+        ours.upsert(trips(("undone", "x", ts + 50, 1.0), ("a", "x", ts + 50, 1.0)))
+        ours.rollback()
+        ours.clean()
+        agree(jvm_hudi, path)
+    partitions = jvm_hudi.properties(path)["hoodie.table.metadata.partitions"]
+    assert "column_stats" in partitions
+    assert ("partition_stats" in partitions) == (version != "6")
