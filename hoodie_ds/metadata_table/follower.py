@@ -7,6 +7,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from hoodie_ds.config.service_switches import Service
+from hoodie_ds.metadata_table.bloom_records import bloom_changes
 from hoodie_ds.metadata_table.column_changes import column_changes
 from hoodie_ds.metadata_table.delta_commit import by_file_group, put_delta_commit
 from hoodie_ds.metadata_table.file_records import file_records
@@ -16,6 +17,7 @@ from hoodie_ds.metadata_table.trust import NOT_RECORDED
 from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.metadata_table import BLOOM_FILTERS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant
@@ -44,7 +46,9 @@ class MetadataFollower:
         if completed.action in NOT_RECORDED:
             return
         records = {_LIST_OF_FILES: file_records(completed, changes)}
-        for partition, found in column_changes(table, changes).items():
+        filters = bloom_changes(table, completed.time, changes)
+        others = {**column_changes(table, changes), BLOOM_FILTERS: filters}
+        for partition, found in others.items():
             records |= by_file_group(table, partition, found)
         put_delta_commit(table, completed, records)
 

@@ -20,6 +20,7 @@ from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.metadata_table import has_bloom_filters
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.replace_plan import empty_plan
@@ -110,8 +111,12 @@ def write_context(
 
 
 def _bloom_params(plan: WritePlan) -> BloomParams | None:
-    """Base files carry the bloom filter that Hudi needs if an index looks keys up in them."""
-    options = plan.options
-    if not isinstance(plan.index, LookupIndex) or plan.virtual_keys is not None:
+    """Base files carry the bloom filter that Hudi needs if an index looks keys up in them.
+
+    So they do if the metadata table has the filters, whatever the index is.
+    """
+    if plan.index is None or plan.virtual_keys is not None:
         return None
-    return bloom_params(options)
+    if not isinstance(plan.index, LookupIndex) and not has_bloom_filters(plan.table):
+        return None
+    return bloom_params(plan.options)

@@ -20,7 +20,9 @@ from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
 
-KEPT: Final = frozenset({"files", "column_stats", "partition_stats"})
+BLOOM_FILTERS: Final = "bloom_filters"
+
+KEPT: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS})
 """Partitions of a metadata table that writes here keep up to date."""
 
 _RECORD_INDEX: Final = "record_index"
@@ -34,6 +36,11 @@ def is_kept(properties: TableProperties) -> bool:
     partitions = frozenset(properties.metadata_partitions)
     is_built = not properties.raw.get(keys.METADATA_PARTITIONS_INFLIGHT)
     return bool(partitions) and partitions <= KEPT and is_built
+
+
+def has_bloom_filters(table: Table) -> bool:
+    """Whether the metadata table has the bloom filters of base files: then each of them has one."""
+    return BLOOM_FILTERS in table.properties.metadata_partitions
 
 
 def refuse_metadata_table(

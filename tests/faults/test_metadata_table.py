@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.columns.meta_columns import RECORD_KEY
+from hoodie_ds.metadata_table.column_records import partition_key
+from hoodie_ds.metadata_table.follower import MetadataFollower
 from hoodie_ds.metadata_table.listing import MetadataListing
+from hoodie_ds.metadata_table.payload import STATS
+from hoodie_ds.metadata_table.record_keys import digest
 from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.table import find_table
 from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
+from hoodie_ds.timeline.file_changes import file_changes
 from tests.faults import cleans, rewriting, undoing
 from tests.faults.scenarios import VERSIONS
 from tests.faults.services import Check, Killed, Make, one_in
@@ -34,7 +42,10 @@ def recorded(storage: MemoryStorage) -> None:
     """Give a table a metadata table that has caught up."""
     recorder = Recorder(storage)
     recorder.begin()
-    recorder.catch_up()
+    recorder.index([RECORD_KEY], "V2")
+    table = recorder.table
+    for instant in sorted(table.load_timeline().completed, key=lambda one: one.ended):
+        MetadataFollower().before(table, instant, file_changes(storage, instant))
 
 
 def assert_kept(left: MemoryStorage, *, is_settled: bool = False) -> None:
@@ -49,10 +60,23 @@ def assert_kept(left: MemoryStorage, *, is_settled: bool = False) -> None:
     assert found(known) == found(
         HoodieTable(left.root, {"hoodie.metadata.enable": "false"}, storage=left)
     )
+    groups = list(metadata.records("column_stats"))
+    described = {
+        key for group in groups for key, one in group.items() if not one[STATS]["isDeleted"]
+    }
+    for slice_ in known_slices(left):
+        if slice_.base is not None:
+            key = partition_key(slice_.group.partition_path, RECORD_KEY)
+            assert key + digest(str(slice_.base.name)) in described
     if is_settled:
         listed = {file.path: file.size for file in by.files(by.partitions())}
         there = {path: len(data) for path, data in left.files.items() if _is_data(path)}
         assert listed == there
+
+
+def known_slices(left: MemoryStorage) -> Iterator[FileSlice]:
+    """The latest file slices of a table."""
+    return PinnedTable.latest(left).slices()
 
 
 def _is_data(path: str) -> bool:

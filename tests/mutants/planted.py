@@ -55,6 +55,7 @@ from tests.mutants.patches import (
 
 COMMIT = "tests/unit/sink/commit/test_commit.py"
 METADATA = "tests/integration/test_metadata_table.py"
+_FILTERS = "tests/integration/test_bloom_filters_kept.py"
 _STATISTICS = "tests/integration/test_column_statistics_kept.py"
 METADATA_GOLDEN = "tests/golden/test_metadata_tables.py"
 METADATA_COMPACTION = "tests/golden/test_metadata_compaction.py"
@@ -1873,6 +1874,18 @@ READS = [
         Text("changes.ranges.get(path) or stored_ranges", "stored_ranges"),
         f"{_STATISTICS}::test_no_file_is_read_again_for_its_statistics",
         "a commit takes as long as its rows are many",
+    ),
+    Mutant(
+        "base files that a clustering writes have no bloom filters",
+        Text("bloom_params(options) if has_bloom_filters(table) else None", "None"),
+        f"{_FILTERS}::test_each_base_file_has_its_filter[BLOOM]",
+        "Hudi finds no filter of the file, and fails",
+    ),
+    Mutant(
+        "base files of a table with bloom filters have one only by the index",
+        always("has_bloom_filters", False),
+        f"{_FILTERS}::test_each_base_file_has_its_filter[BLOOM]",
+        "Hudi finds no filter of the file, and fails",
     ),
     Mutant(
         "columns that a table gets later have no statistics",

@@ -17,7 +17,11 @@ from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.column_ranges import ColumnRange, ColumnRanges
 from hoodie_ds.formats.parquet.base_file import MAX_KEY_FOOTER, MIN_KEY_FOOTER, REPEATED_STRING
-from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
+from hoodie_ds.formats.parquet.bloom_filter import (
+    BLOOM_FILTER_FOOTER,
+    BLOOM_TYPE_FOOTER,
+    BloomFilter,
+)
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
 from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
@@ -183,6 +187,13 @@ class BaseFileReader:
     def bloom_filter(self) -> BloomFilter | None:
         """Return the bloom filter of the record keys; None if there is no usable one."""
         return BloomFilter.from_footers(self._file.metadata.metadata or {}, self._name)
+
+    def stored_bloom_filter(self) -> tuple[str, bytes] | None:
+        """Return the kind and the text of the bloom filter as Hudi reads it; None without one."""
+        footers = self._file.metadata.metadata or {}
+        text = footers.get(BLOOM_FILTER_FOOTER.encode())
+        kind = footers.get(BLOOM_TYPE_FOOTER.encode(), b"SIMPLE")
+        return None if text is None else (kind.decode().upper(), text)
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
         """Read all rows, with the given columns in their order or all.
