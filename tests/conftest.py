@@ -35,6 +35,13 @@ settings.register_profile("ci", max_examples=200, deadline=None, derandomize=Tru
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let no test wait for a disk: power losses are simulated, other ends keep what is cached."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(os, "fsync", lambda _: None)
+    config.add_cleanup(patch.undo)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With several workers begin with what takes longest: Spark and the JVM, then other tests."""
     if hasattr(config, "workerinput"):
