@@ -92,6 +92,6 @@ def module_with(text: str, package: Path = PACKAGE) -> Path:
 def _change(folder: Path, text: Text) -> None:
     """Put a copy of the package, with a bug, into a folder."""
     copy = folder / "hoodie_ds"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, copy)  # with the bytecode, which is valid where the text is the same
     module = module_with(text.old, copy)
     module.write_text(module.read_text("utf-8").replace(text.old, text.new), "utf-8")
