@@ -221,7 +221,8 @@ def test_filters_return_the_same_rows_with_statistics(
     monkeypatch.setattr(Pruner, "keeps_slice", counted)
     rows = HoodieTable(path, BY_FOLDERS).read()
     for column in (field for field in rows.schema if not pa.types.is_nested(field.type)):
-        for value in rows.column(column.name).drop_null().unique().to_pylist():
+        values = rows.column(column.name).drop_null().unique().to_pylist()
+        for value in draw.sample(values, min(3, len(values))):
             compare = draw.choice([pc.equal, pc.less, pc.greater_equal, pc.not_equal])
             wanted = compare(pc.field(column.name), pa.scalar(value, column.type))
             wanted = draw.choice([wanted, wanted, ~wanted, pc.field(column.name).is_null()])

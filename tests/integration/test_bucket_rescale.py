@@ -99,8 +99,8 @@ FEW = trips(*((f"k{i}", "a", 1, float(i)) for i in range(9)))
 FEW_MORE = trips(*((f"k{i}", "a", 2, float(i)) for i in range(6, 12)))
 
 
-ENDS = [(*table, after, every) for table in KINDS for after in (False, True) for every in (4, 1)]
-SOME_ENDS = {(*table, bool((n + n // 2) % 2), 4) for n, table in enumerate(KINDS)}
+ENDS = [(*table, after, every) for table in KINDS for after in (False, True) for every in (7, 1)]
+SOME_ENDS = {(*table, bool((n + n // 2) % 2), 7) for n, table in enumerate(KINDS)}
 
 
 @pytest.mark.parametrize(("version", "kind", "after", "every"), by_day(ENDS, SOME_ENDS))

@@ -88,11 +88,14 @@ LOST = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "what"),
-    by_day(itertools.product(TYPES, LOST), [(TYPES[n % 2], what) for n, what in enumerate(LOST)]),
+    ("kind", "what", "every"),
+    by_day(
+        itertools.product(TYPES, LOST, (1, 3)),
+        [(TYPES[n % 2], what, 3) for n, what in enumerate(LOST)],
+    ),
 )
-def test_what_is_lost_in_the_middle_of_a_batch(kind: str, what: str) -> None:
-    """From each operation on, for good; then all is well again, and the batch is run again."""
+def test_what_is_lost_in_the_middle_of_a_batch(kind: str, what: str, every: int) -> None:
+    """From an operation on, for good; then all is well again, and the batch is run again."""
     kinds, folder, error = LOST[what]
     options = {**TRIPS, TYPE: kind}
     first, second = Step(trips(FIRST)), Step(trips(*SECOND), tasks=2)
@@ -100,7 +103,7 @@ def test_what_is_lost_in_the_middle_of_a_batch(kind: str, what: str) -> None:
     run(start, options, 0, first, 0)
     before = Model().after(first)
     failures = 0
-    for good in itertools.count():
+    for good in itertools.count(0, every):
         left = start.copy()
         seen = itertools.count()
 

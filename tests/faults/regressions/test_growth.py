@@ -191,7 +191,7 @@ def test_a_batch_costs_as_many_operations_after_1200_commits_as_after_60(
     table_type: str, version: int
 ) -> None:
     costs: list[tuple[int, dict[str, int], int, dict[str, int]]] = []
-    for length in (60, 600, 1_200):
+    for length in (60, 1_200):
         table = Table(table_type, version)
         table.write()
         table.write()
@@ -209,7 +209,6 @@ def test_a_batch_costs_as_many_operations_after_1200_commits_as_after_60(
         again = commits_parsed(table.read)
         counting.calls["read"] -= sum(".log." in path for path in inner.files)  # by own writes
         costs.append((sum(parsed.values()), written, sum(again.values()), dict(counting.calls)))
-    assert costs[1] == costs[2]
     costs[0][1]["read"] += 1  # the summary of the timeline
     assert costs[0] == costs[1]
 
