@@ -243,8 +243,8 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            Neither keys nor a filter are given, or both, or a filter without conditions; or the
-            table has no record keys.
+            Neither keys nor a filter are given, or both, or a filter without conditions; or keys of
+            a table without record keys.
         WriteConflictError
             Another writer changed a partition that may have such rows.
         HoodieError
@@ -286,8 +286,8 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            A column or value is refused, the filter is, or the table has no record keys; or an
-            ordering field gets a lower value, by which the stored row would win.
+            A column or value is refused, or the filter is; or an ordering field gets a lower value,
+            by which the stored row would win.
         SchemaError
             An expression, or what a function returned, does not fit the columns.
         WriteConflictError

@@ -93,6 +93,7 @@ def _write(
             context.row_group_bytes,
             dictionaries,
             context.bloom,
+            has_keys=context.has_keys,
             ranges=ranges,
         )
         for rows, keep in old:

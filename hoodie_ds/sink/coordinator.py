@@ -150,8 +150,17 @@ class Coordinator:
         columns = table_schema(table, table.load_timeline(), to_write=True)
         if columns is None:
             return None
-        batch = self.begin(columns)
-        plan = batch.plan
+        if self.options.batches_per_commit > 1:
+            raise OptionError(
+                OperationOptions.batches_per_commit.key,
+                self.options.batches_per_commit,
+                "a change by a filter reads the table as of its last instant, and needs its own",
+            )
+        begun, operation = self, self.options.operation
+        if not table.properties.record_key_fields:  # no rows that come are merged there
+            begun = replace(self, options=replace(self.options, operation=None))
+        batch = begun.begin(columns)
+        plan = replace(batch.plan, operation=operation or batch.plan.operation)
         predicate = predicate_of(where, readable_schema(plan), "where")
         if values is not None:
             change = RowChange.update(predicate, values, plan.schema, plan.table.properties)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask, one_chunk
 from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import RecordKeyError, UnsupportedTableError
@@ -52,16 +52,21 @@ def are_deletes(plan: WritePlan, rows: pa.Table) -> Mask:
 class KeyedRows:
     """Rows of the table's user columns, whose keys and partition paths are made once.
 
-    Further columns stay.
+    Further columns stay. `automatic` are the keys of stored rows in a table without record keys.
     """
 
-    def __init__(self, plan: WritePlan, rows: pa.Table) -> None:
+    def __init__(
+        self, plan: WritePlan, rows: pa.Table, automatic: pa.ChunkedArray | None = None
+    ) -> None:
         self._plan = plan
+        self._automatic = automatic
         self.rows = rows
 
     @cached_property
     def keys(self) -> pa.Array:
-        """The record key (string) of each row, in a table with keys."""
+        """The record key (string) of each row."""
+        if self._automatic is not None:
+            return one_chunk(self._automatic)
         return self._plan.key_generator.record_keys(self.rows)
 
     @cached_property
@@ -88,12 +93,21 @@ class KeyedRows:
 def check_stored_keys(plan: WritePlan, rows: pa.Table) -> None:
     """Refuse stored rows that a write would move: their keys or paths are made differently.
 
-    Then the options for keys are unknown. Tables without meta columns store neither.
+    Then the options for keys are unknown. Tables without meta columns store neither. In a table
+    without record keys there must be automatic ones.
     """
     if not plan.table.properties.populate_meta_fields or not rows.num_rows:
         return
     made = KeyedRows(plan, rows)
-    for name, column in ((RECORD_KEY, made.keys), (PARTITION_PATH, made.paths)):
+    columns = [(PARTITION_PATH, made.paths)]
+    if plan.index is not None:
+        columns.append((RECORD_KEY, made.keys))
+    elif rows.column(RECORD_KEY).null_count:
+        raise UnsupportedTableError(
+            f"table {plan.table.properties.name!r} has neither record keys nor Hudi's automatic "
+            "ones, so its rows cannot be changed; overwrite its partitions"
+        )
+    for name, column in columns:
         stored = rows.column(name).cast(pa.string())
         same = pc.equal(stored, column.cast(pa.string()))
         if not pc.all(same, skip_nulls=False).as_py():

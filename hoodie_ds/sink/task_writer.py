@@ -8,6 +8,7 @@ from itertools import chain
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
@@ -139,11 +140,12 @@ def _write_rows(
 
 
 def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWriter]:
+    if plan.change is not None:
+        return KeyedWriter  # rows stay where they were found
     if plan.index is None:
         return AppendWriter
-    # Rows that are neither looked up nor combined are plain inserts, and those of a change by a
-    # filter stay where they were found.
-    combines = (plan.looks_up or plan.options.combine_before_insert) and plan.change is None
+    # Rows that are neither looked up nor combined are plain inserts.
+    combines = plan.looks_up or plan.options.combine_before_insert
     return GlobalWriter if plan.index.is_global and combines else KeyedWriter
 
 
@@ -188,10 +190,12 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
     properties = plan.table.properties
     keys = {*properties.record_key_fields, *properties.partition_fields}
     taken = plan.taken_schema
+    has_automatic_keys = plan.index is None and plan.change is not None
     row = 0
     for chunk in chunks:
         rows = admit(chunk, taken, row, keys)
-        yield chunk, KeyedRows(plan, conform(rows, plan.schema))
+        automatic = chunk.column(RECORD_KEY) if has_automatic_keys else None
+        yield chunk, KeyedRows(plan, conform(rows, plan.schema), automatic)
         row += chunk.num_rows
 
 

@@ -97,6 +97,11 @@ SCENARIOS = {
     "change data, mor": Scenario(BEGUN, (Step(TWO),), {**MOR, **BLOOM, **CHANGE_DATA}),
     **_of_both("two batches in an instant", Scenario(BEGUN, (Step(TWO), Step(BOTH)), SPAN)),
     "table create": Scenario((), (Step(NONE), Step(ONE))),
+    "changes without keys": Scenario(
+        (Step(ONE, "insert"), Step(TWO, "insert")),
+        (Step(TWO, least_fare=2.0), Step(TWO, "delete", least_fare=4.0)),
+        {**MOR, KEY: "", BUCKETS: ""},
+    ),
     "append without keys": Scenario(
         (Step(ONE, "insert"),), (Step(TWO, "insert", tasks=2),), {KEY: "", BUCKETS: ""}
     ),

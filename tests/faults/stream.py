@@ -63,7 +63,7 @@ class Model:
         if step.least_fare is not None:
             left = [row for row in self.rows if row["fare"] < step.least_fare]
             changed = [{**row, "fare": 2 * row["fare"]} for row in self.rows if row not in left]
-            return Model((*left, *(() if step.operation == "delete" else changed)))
+            return Model((*left, *(() if step.operation == "delete" else changed)), self.keyed)
         if step.operation == "insert_overwrite":
             cities = {row["city"] for row in batch}
             kept = [row for row in self.rows if row["city"] not in cities]

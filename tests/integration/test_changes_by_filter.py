@@ -25,12 +25,24 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.locate.matched_rows import matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
+from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from tests.row_operations import logged_as_rows
-from tests.tables import BUCKETS, KEY, ORDERING, TRIPS, TYPE, TYPES, VERSION, found, trips
+from tests.tables import (
+    BUCKETS,
+    KEY,
+    ORDERING,
+    PARTITION,
+    TRIPS,
+    TYPE,
+    TYPES,
+    VERSION,
+    found,
+    trips,
+)
 
 ROWS = trips(("a", "x", 1, 1.0), ("b", "x", 1, 2.0), ("c", "y", 1, 3.0), ("d", "y", 1, None))
 INDEX = "hoodie.index.type"
@@ -288,15 +300,78 @@ def test_what_is_no_filter_changes_nothing(
     assert storage.files == before
 
 
-def test_there_must_be_a_table_with_keys() -> None:
+def test_there_must_be_a_table() -> None:
     table, storage = made({})
     with pytest.raises(TableNotFoundError):
         table.delete(where="fare = 1")
     assert not storage.files
-    append, _ = made({KEY: "", BUCKETS: ""})
-    append.insert(ROWS)
-    with pytest.raises(OptionError, match="no record keys"):
-        append.delete(where="fare = 1")
+    table.upsert(ROWS.slice(0, 0))
+    assert table.delete(where="fare = 1") == WriteResult()
+
+
+def test_a_change_has_an_instant_of_its_own() -> None:
+    table, _ = made({})
+    table.upsert(ROWS)
+    with pytest.raises(OptionError, match=r"batches\.per\.commit"):
+        table.delete(where="fare = 1", options={"hoodie.streaming.batches.per.commit": "2"})
+
+
+@pytest.mark.parametrize("partition", ["city", ""])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_rows_without_record_keys_are_changed_by_themselves(
+    version: str, kind: str, partition: str
+) -> None:
+    """By the keys that Hudi makes for them; equal rows do not become one."""
+    kept = {"hoodie.table.cdc.enabled": "true", PARTITION: partition}
+    table, storage = made({KEY: "", BUCKETS: "", TYPE: kind, VERSION: version, **kept})
+    table.insert(ROWS)
+    table.insert(trips(("a", "x", 1, 1.0), ("a", "x", 1, 1.0), ("e", "y", 1, 3.5)))
+    begin = table.timeline.commits[-1]
+    assert table.delete(where=["fare > 2.5", "city = y"]).deleted == 2
+    result = table.update({"fare": pc.field("fare") * 2}, ("id", "=", "a"))
+    assert (result.inserted, result.updated, result.deleted) == (0, 3, 0)
+    assert found(table)[:3] == [("a", "x", 1, 2.0)] * 3
+    assert [row[0] for row in found(table)[3:]] == ["b", "d"]
+    changes = table.read_changes(begin)["op"].to_pylist()
+    assert sorted(changes) == ["d", "d", "u", "u", "u"]
+    table.insert(trips(("z", "x", 1, 1.0)))
+    assert len(found(table)) == 6
+    assert not [path for path in storage.files if ".log." in path and not path.endswith(".cdc")]
+    assert not check_table(storage.files, settled=True, buckets=False)
+    assert not table.inspect.verify().findings
+
+
+def test_log_files_of_other_engines_are_merged_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hudi logs changes of such rows too; a base file that is rewritten would lack them."""
+    table, _ = made({KEY: "", BUCKETS: "", TYPE: "MERGE_ON_READ"})
+    table.insert(ROWS)
+    begin = BucketWriter.__init__
+
+    def logging(self: BucketWriter, *given: Any) -> None:
+        begin(self, *given)
+        self._rewrites = False
+
+    monkeypatch.setattr(BucketWriter, "__init__", logging)
+    assert table.update({"fare": 7.0}, "id = a").updated == 1
+    monkeypatch.undo()
+    with pytest.raises(UnsupportedTableError, match="no record keys; merge it first"):
+        table.delete(where="fare >= 7")
+    assert table.compact()
+    assert table.delete(where="fare >= 7").deleted == 1
+    assert [row[0] for row in found(table)] == ["b", "c", "d"]
+
+
+def test_rows_without_any_key_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing says which of them a change means."""
+    table, _ = made({KEY: "", BUCKETS: ""})
+    none = lambda _prefix, _first, count: pa.nulls(count, pa.string())  # noqa: E731
+    monkeypatch.setattr("hoodie_ds.handles.stamp.sequence_numbers", none)
+    table.insert(ROWS)
+    monkeypatch.undo()
+    with pytest.raises(UnsupportedTableError, match="neither record keys"):
+        table.delete(where="fare = 1")
+    assert len(found(table)) == 4
 
 
 def test_a_table_whose_keys_are_made_in_another_way_is_refused() -> None:

@@ -170,6 +170,21 @@ CHANGES_BY_FILTER = [
         "P2: another update under the same number is dropped silently",
     ),
     Mutant(
+        "changes of rows without record keys are logged",
+        Text(
+            "self._rewrites = not is_logged or plan.index is None", "self._rewrites = not is_logged"
+        ),
+        f"{_BY_FILTER}"
+        "::test_rows_without_record_keys_are_changed_by_themselves[6-MERGE_ON_READ-city]",
+        "a table without keys has log files, which this library does not add to",
+    ),
+    Mutant(
+        "log files of rows without record keys are passed over",
+        skipped("_check_changeable"),
+        f"{_BY_FILTER}::test_log_files_of_other_engines_are_merged_first",
+        "P1: logged changes of other rows are lost",
+    ),
+    Mutant(
         "an update to a lower ordering value is left to the merge",
         skipped("_check_order"),
         f"{_BY_FILTER}::test_a_lower_ordering_value_is_refused[MERGE_ON_READ]",

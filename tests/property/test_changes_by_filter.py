@@ -40,6 +40,7 @@ INDEXES: Mapping[str, Mapping[str, str]] = {
     "bloom": {"hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"},
     "simple": {"hoodie.index.type": "SIMPLE"},
     "global": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "no keys": {KEY: ""},
     "virtual keys": {"hoodie.index.type": "SIMPLE", "hoodie.populate.meta.fields": "false"},
 }
 SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -188,7 +189,8 @@ def rows_of(number: int) -> st.SearchStrategy[list[Row]]:
 
 def _table(options: Mapping[str, str]) -> HoodieTable:
     keys = {KEY: "id", PARTITION: "part", ORDERING: "ts", "hoodie.table.name": "model"}
-    return HoodieTable("/t", {**keys, **options}, storage=MemoryStorage())
+    given = {key: value for key, value in {**keys, **options}.items() if value}
+    return HoodieTable("/t", given, storage=MemoryStorage())
 
 
 def _play(data: st.DataObject) -> None:
@@ -198,10 +200,14 @@ def _play(data: st.DataObject) -> None:
         **INDEXES[data.draw(st.sampled_from(sorted(INDEXES)))],
     }
     table, model = _table(options), dict[int, Row]()
+    has_keys = options.get(KEY, "id")
     for number in range(data.draw(st.integers(1, 4))):
         batch = data.draw(rows_of(number))
+        if not has_keys:  # rows of its own
+            batch = [row for row in batch if row["id"] not in model]
         if batch or number == 0:
-            table.upsert(pa.Table.from_pylist(batch, schema=SCHEMA))
+            write = table.upsert if has_keys else table.insert
+            write(pa.Table.from_pylist(batch, schema=SCHEMA))
         model |= {row["id"]: row for row in batch}
         condition = data.draw(CONDITIONS)
         chosen = {key for key, row in model.items() if condition.truth(row) is True}

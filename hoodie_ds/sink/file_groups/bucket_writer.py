@@ -33,7 +33,8 @@ class BucketWriter:
         self._context = context
         self._group = group
         self._latest = latest
-        self._rewrites = plan.table.properties.table_type is TableType.COPY_ON_WRITE
+        is_logged = plan.table.properties.table_type is TableType.MERGE_ON_READ
+        self._rewrites = not is_logged or plan.index is None
         self.buffer = RowBuffer()
         self._log: AppendHandle | None = None
         self._statuses: list[WriteStatus] = []

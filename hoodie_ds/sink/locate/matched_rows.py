@@ -16,14 +16,14 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.filters.predicate import columns_used
 from hoodie_ds.filters.rows import matching
-from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
 from hoodie_ds.sink.records import are_deletes, check_stored_keys
 from hoodie_ds.sink.write_plan import WritePlan
-from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 
 def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
@@ -41,6 +41,7 @@ def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
         for rows in scan.executor.read(task, fetched):
             found = matching(rows, where)
             if found.num_rows:
+                _check_changeable(plan, task.slice)
                 check_stored_keys(plan, found)
                 rows = _changed(plan, found.select(taken))
                 yield from places.of(task.slice.group, rows).to_batches()
@@ -66,14 +67,27 @@ def _pinned(plan: WritePlan) -> PinnedTable:
     return PinnedTable(plan.table, plan.timeline, *given)
 
 
+def _check_changeable(plan: WritePlan, slice_: FileSlice) -> None:
+    """Refuse rows of log files, which only other engines write without record keys."""
+    if plan.index is None and slice_.logs:
+        raise UnsupportedTableError(
+            f"{slice_.logs[0].path} changes rows of table {plan.table.properties.name!r}, which "
+            f"has no record keys; merge it first by {plan.table.command('compact')}"
+        )
+
+
 def _taken(plan: WritePlan) -> list[str]:
-    """The columns that the write takes; without ordering fields a delete always wins."""
+    """The columns that the write takes; without ordering fields a delete always wins.
+
+    Rows of a table without record keys have one nevertheless, Hudi's automatic one.
+    """
+    automatic = [RECORD_KEY] if plan.index is None else []
     if plan.operation is not Operation.DELETE:
-        return list(plan.schema.names)
+        return [*plan.schema.names, *automatic]
     properties = plan.table.properties
     paths = (*properties.record_key_fields, *properties.partition_fields)
     needed = {path if path in plan.schema.names else path.partition(".")[0] for path in paths}
-    return [name for name in plan.schema.names if name in needed]
+    return [*(name for name in plan.schema.names if name in needed), *automatic]
 
 
 def _fetched(plan: WritePlan, schema: pa.Schema) -> list[str]:
@@ -124,7 +138,7 @@ class _Places:
 
     def of(self, group: FileGroupId, rows: pa.Table) -> pa.Table:
         """Return rows of a file group with their location, if keys do not say it."""
-        if not isinstance(self._plan.index, LookupIndex):
+        if isinstance(self._plan.index, BucketIndex):
             return rows
         path = group.partition_path
         if path not in self._groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Final, Protocol
 
@@ -15,6 +16,7 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.index.bucket_identifier import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.index.buckets import Buckets, first_task, only_slice
+from hoodie_ds.index.protocol import KeyLookup
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
@@ -147,7 +149,7 @@ _CHECKED_KEYS: Final = 1000
 
 
 class LookupRouter:
-    """Updates go where their key is stored, other rows to new groups."""
+    """Updates go where their key is stored or they were found, other rows to new groups."""
 
     def __init__(self, plan: WritePlan, task: int = 0) -> None:
         self._plan = plan
@@ -155,7 +157,6 @@ class LookupRouter:
         self._num_tasks = 0
         self._view = plan.view
         self._slices: dict[str, list[FileSlice]] = {}
-        self._lookup = key_lookup(plan)
 
     def route(
         self, keyed: KeyedRows, locations: Numbers | None = None
@@ -211,6 +212,10 @@ class LookupRouter:
             if not self._num_tasks or (first + position) % self._num_tasks == self._task:
                 yield position
 
+    @cached_property
+    def _lookup(self) -> KeyLookup:
+        return key_lookup(self._plan)
+
     def _find(self, slices: list[FileSlice], rows: pa.Table) -> RecordLocations:
         if not self._plan.looks_up or not slices:
             return RecordLocations.nowhere(rows.num_rows)
@@ -222,7 +227,7 @@ class LookupRouter:
 
 
 def router_of(plan: WritePlan, task: int) -> Router:
-    """Return the router of a task's rows in a table with record keys."""
+    """Return the router of a task's rows; without record keys those bring their locations."""
     if isinstance(plan.index, BucketIndex):
         return BucketRouter(plan, plan.index.buckets)
     return LookupRouter(plan, task)
