@@ -24,7 +24,7 @@ from hoodie_ds.table.table import Table, open_table, update_properties
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata, LogWrite, WriteStat
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, LAYOUTS, METADATA_TABLE
+from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, LAYOUTS, METADATA_TABLE, PROPERTIES
 
 _FILE = {
     "type": "record",
@@ -63,6 +63,7 @@ class Recorder:
         """Make the metadata table, with a listing of files that was `ended` at some time."""
         table = self.table
         update_properties(table, {keys.METADATA_PARTITIONS: "files"}, (), 0)
+        self.storage.replace(f"{METADATA_TABLE}/{PROPERTIES}", b"hoodie.archivelog.folder=archived")
         self.deltacommit(FIRST[table.layout], block(FIRST[table.layout], listed or {}), ended)
 
     def catch_up(self, leaving_out: Collection[str] = ()) -> None:

@@ -4,24 +4,26 @@ All that is put follows from the instant and its records, so that any process ma
 a crash, or beside another one. The log file is put first: no block counts without its commit. In
 layout 2 the delta commit has the completion time of the instant, so a compaction of the metadata
 table includes what has been completed up to its own time, and must not have a later one than the
-newest delta commit.
+newest delta commit. In layout 1 a log file is named after its slice, so the metadata table is
+compacted here: no process puts a log file beside another's plan.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
-from hoodie_ds.metadata_table.compaction import put_once
+from hoodie_ds.metadata_table.compaction import is_due, put_once
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
 from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD
+from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import LogFileName
@@ -53,11 +55,12 @@ def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
     Does nothing if others have completed it, as file groups may have been compacted since.
     """
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
-    # Listed before the timeline: what this does not see is no later slice than the timeline has.
-    listed = {group: _listed(storage, instant, group) for group in records}
-    timeline = load_timeline(storage, instant.layout)
+    listed, timeline = _seen(storage, instant, records)
     if timeline.commit_at(instant.time) is not None or _is_archived(table, timeline, instant.time):
         return
+    if is_due(timeline):
+        look_after(table)
+        listed, timeline = _seen(storage, instant, records)
     stats = [
         _put_log(storage, timeline, instant, group, entries, listed[group])
         for group, entries in sorted(records.items(), key=lambda item: str(item[0]))
@@ -102,6 +105,14 @@ def log_block(time: str, entries: Mapping[str, Record]) -> bytes:
 def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
     """Whether an instant has ended long ago; a write that takes long is pending on the table."""
     return timeline.starts_after(time) and not table.load_timeline().is_pending(time)
+
+
+def _seen(
+    storage: Storage, instant: Instant, groups: Iterable[FileGroupId]
+) -> tuple[dict[FileGroupId, list[FileStatus]], Timeline]:
+    # Listed before the timeline: what this does not see is no later slice than the timeline has.
+    listed = {group: _listed(storage, instant, group) for group in groups}
+    return listed, load_timeline(storage, instant.layout)
 
 
 def _listed(storage: Storage, instant: Instant, group: FileGroupId) -> list[FileStatus]:

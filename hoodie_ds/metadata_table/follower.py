@@ -14,15 +14,11 @@ from hoodie_ds.metadata_table.file_records import file_records
 from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
 from hoodie_ds.metadata_table.trust import NOT_RECORDED
-from hoodie_ds.metadata_table.upkeep import look_after
-from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.metadata_table import BLOOM_FILTERS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant
-from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import METADATA_TABLE
 from hoodie_ds.timeline.timeline import Timeline
 
 _LIST_OF_FILES = FileGroupId(FILES_PARTITION, file_id(FILES_PARTITION, 0))
@@ -53,10 +49,7 @@ class MetadataFollower:
         put_delta_commit(table, completed, records)
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
-        """Compact, clean and archive it, if that is due: it knows each instant already."""
-        look_after(
-            table, load_timeline(SubfolderStorage(table.storage, METADATA_TABLE), table.layout)
-        )
+        """Do nothing: it knows each instant already."""
 
     def repair(self, table: Table, *, dry: bool = False) -> None:
         """Do nothing: only a new listing brings it up to date."""

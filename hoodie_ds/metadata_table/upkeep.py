@@ -6,10 +6,12 @@ the next compaction.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Final
 
-from hoodie_ds.metadata_table.compaction import compact_if_due, is_due, put_once
+from hoodie_ds.errors import HoodieError
+from hoodie_ds.metadata_table.compaction import compact_if_due, put_once
 from hoodie_ds.metadata_table.stored import EXTENSION, MetadataTable, latest_compaction
 from hoodie_ds.table.file_slice import BaseFile, LogFile
 from hoodie_ds.table.fs_view import data_file
@@ -21,8 +23,9 @@ from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, read_plan
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, padded
 from hoodie_ds.timeline.loading import archive_folder
-from hoodie_ds.timeline.paths import HOODIE, V1, instant_path
-from hoodie_ds.timeline.timeline import Timeline
+from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, V1, instant_path
+
+_log = logging.getLogger("hoodie_ds")
 
 _VERSIONS: Final = 3
 """Versions of each file group that stay: more than 20 delta commits, which Hudi retains."""
@@ -33,21 +36,21 @@ _MOST: Final = 30
 """Commits that stay, and of which there may be before the oldest are archived."""
 
 
-def look_after(table: Table, timeline: Timeline) -> bool:
+def look_after(table: Table) -> None:
     """Compact, clean and archive the metadata table of a table, if that is due.
 
-    `timeline` is that of the metadata table; returns whether there is more on it now.
+    It is right without that, so an error is logged, and the next instant of the table tries again.
     """
-    if not is_due(timeline):
-        return False
-    metadata = MetadataTable.open(table, table.load_timeline())
-    if metadata is None or not compact_if_due(metadata):
-        return False
-    for service in (_clean, _archive):
-        changed = MetadataTable.open(table, metadata.data)
-        assert changed is not None
-        service(changed)
-    return True
+    try:
+        metadata = MetadataTable.open(table, table.load_timeline())
+        if metadata is None or not compact_if_due(metadata):
+            return
+        for service in (_clean, _archive):
+            changed = MetadataTable.open(table, metadata.data)
+            assert changed is not None
+            service(changed)
+    except HoodieError as error:
+        _log.warning("%s/%s is not compacted: %s", table.storage.root, METADATA_TABLE, error)
 
 
 def _clean(metadata: MetadataTable) -> None:

@@ -61,7 +61,7 @@ def add(storage: MemoryStorage, number: int) -> None:
 
 
 def tend(storage: Storage) -> None:
-    look_after(open_table(storage), opened(storage).timeline)
+    look_after(open_table(storage))
 
 
 def grown(storage: MemoryStorage, first: int, count: int) -> None:

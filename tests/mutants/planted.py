@@ -1958,6 +1958,27 @@ READS = [
         "files of old writers with matching days are skipped",
     ),
     Mutant(
+        "a metadata table is never compacted",
+        within("put_delta_commit", look_after=nothing),
+        f"{_KEPT}::test_it_stays_small_in_a_long_stream",
+        "Hudi's archiving of the table stops, and reads merge all of its history",
+    ),
+    Mutant(
+        "a log file is put beside a plan that the same process has just put",
+        Text(
+            "look_after(table)\n        listed, timeline = _seen",
+            "look_after(table)\n        _, _ = _seen",
+        ),
+        f"{_KEPT}::test_it_stays_small_in_a_long_stream",
+        "files that are in no slice are not listed",
+    ),
+    Mutant(
+        "archiving does not ask for the compactions of a metadata table",
+        within("archiving._plan", latest_compaction=lambda _: "9"),
+        f"{_KEPT}::test_it_stays_small_in_a_long_stream",
+        "Hudi on the JVM leaves out log files of the metadata table, and with them rows",
+    ),
+    Mutant(
         "a compaction of a metadata table does not wait for pending instants",
         within("compact_if_due", any=returns(False)),
         f"{METADATA_COMPACTION}::test_it_waits_for_older_instants_of_the_table",
