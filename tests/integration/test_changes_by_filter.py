@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import date, datetime
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +31,9 @@ from hoodie_ds.sink.locate.matched_rows import matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
+from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.row_operations import logged_as_rows
+from tests.rows import assert_same_rows
 from tests.tables import (
     BUCKETS,
     KEY,
@@ -340,6 +343,19 @@ def test_rows_without_record_keys_are_changed_by_themselves(
     assert not [path for path in storage.files if ".log." in path and not path.endswith(".cdc")]
     assert not check_table(storage.files, settled=True, buckets=False)
     assert not table.inspect.verify().findings
+
+
+@pytest.mark.parametrize("key", ["id", ""])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_hudi_rs_reads_the_changed_rows(tmp_path: Path, version: str, kind: str, key: str) -> None:
+    given = {**TRIPS, KEY: key, BUCKETS: "2" if key else "", TYPE: kind, VERSION: version}
+    table = HoodieTable(tmp_path / "t", {name: value for name, value in given.items() if value})
+    table.insert(ROWS)
+    table.update({"fare": pc.field("fare") * 10, "ts": 2}, "city = x")
+    table.delete(where="fare > 15")
+    assert [row[:3] for row in found(table)] == [("a", "x", 2), ("c", "y", 1), ("d", "y", 1)]
+    assert_same_rows(read_with_hudi_rs(tmp_path / "t"), table.read())
 
 
 def test_log_files_of_other_engines_are_merged_first(monkeypatch: pytest.MonkeyPatch) -> None:
