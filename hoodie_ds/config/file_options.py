@@ -52,8 +52,9 @@ class FileOptions(OptionGroup):
     metadata_enable: Option[bool | None] = Option(
         "hoodie.metadata.enable",
         BOOLEAN,
-        "Whether an existing metadata table is used: a read lists files by it, unless this is "
-        "false, and a write with false drops it. Any other write keeps it, or is refused.",
+        "Whether a metadata table is used: a read lists files by one that there is, unless this "
+        "is false. A write keeps it; with false it drops it, and with true makes one that lists "
+        "the files, where there is none.",
         aliases=("metadata.enabled",),
     )
     log_block_format: Option[LogBlockFormat | None] = Option(

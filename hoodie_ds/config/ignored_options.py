@@ -16,7 +16,7 @@ _ARCHIVE: Final = "tunes how Hudi's engine archives; archiving here does without
 _CLUSTER: Final = "tunes how Hudi's engine clusters; HoodieTable.cluster does without"
 _INLINE_CLUSTER: Final = "no write clusters by itself here; call HoodieTable.cluster"
 _COMPACT: Final = "tunes how Hudi's engine compacts; a compaction here does without"
-_NO_METADATA_TABLE: Final = "no metadata table is written here"
+_NO_METADATA_TABLE: Final = "a metadata table here has the list of files alone"
 _SYNC: Final = "tunes Hudi's own sync; the sync here does without"
 _NO_SYNC: Final = "the table is synced to no catalog but a Hive metastore and AWS Glue"
 _JVM: Final = "tunes Hudi's engine on the JVM"
@@ -156,7 +156,7 @@ _KEYS_BY_REASON: Final = {
         hoodie.archive.
     """,
     _NO_METADATA_TABLE: """
-        hoodie.metadata.enable metadata.enabled metadata.compaction.delta_commits
+        metadata.compaction.delta_commits
         hoodie.index.name hoodie.expression.index.function hoodie.expression.index.type
         hoodie.expression.index.range.metadata.storage.level
         hoodie.datasource.write.secondarykey.column
@@ -212,17 +212,10 @@ _KEYS_BY_REASON: Final = {
     """,
 }
 
-OBEYED_TOO: Final = ("hoodie.metadata.enable", "metadata.enabled")
-"""Options that are obeyed where a table has what they name; a write that asks for it has none."""
-
 _REASONS: Final = {key: reason for reason, keys in _KEYS_BY_REASON.items() for key in keys.split()}
 _REASONS_LOWER: Final = {key.lower(): reason for key, reason in _REASONS.items()}
 
-IGNORED: Final = {
-    key: reason
-    for key, reason in _REASONS.items()
-    if not key.endswith(".") and key not in OBEYED_TOO
-}
+IGNORED: Final = {key: reason for key, reason in _REASONS.items() if not key.endswith(".")}
 """Key, as Hudi spells it, to the reason why it may be ignored."""
 
 IGNORED_PREFIXES: Final = {key: reason for key, reason in _REASONS.items() if key.endswith(".")}

@@ -30,7 +30,6 @@ from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.ignored_options import (
     IGNORED,
     IGNORED_PREFIXES,
-    OBEYED_TOO,
     reason_to_warn,
 )
 from hoodie_ds.config.index_options import IndexOptions
@@ -140,12 +139,12 @@ def collect(raw: Mapping[str, object]) -> GivenOptions:
     return given
 
 
-def warn_of_ignored(given: GivenOptions, *, reading: bool = False) -> None:
+def warn_of_ignored(given: GivenOptions) -> None:
     """Name, in one warning for each set of keys in a process, what has no effect here."""
     found = [
         (reason_to_warn(key, text), _KNOWN.get(key, key))
         for key, (_, text) in given.entries.items()
-        if key not in _OBEYED or (key in OBEYED_TOO and not reading)
+        if key not in _OBEYED
     ]
     reasons = sorted((reason, key) for reason, key in found if reason)
     if reasons:

@@ -45,7 +45,7 @@ class ReadOptions(QueryOptions, StorageOptions):
             incremental = _incremental(options, given, may_be_stream=is_stream is None)
             options = options.with_values(incremental=incremental)
         given.check()
-        warn_of_ignored(given, reading=True)
+        warn_of_ignored(given)
         return options
 
 

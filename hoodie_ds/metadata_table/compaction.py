@@ -142,7 +142,7 @@ def _rewritten(metadata: MetadataTable, plan: CompactionPlan, time: str) -> Iter
             if not entries and slice_.base is None:
                 continue
             path = in_partition(partition, str(name))
-            size = len(put_once(storage, path, _base_file(entries)))
+            size = len(put_once(storage, path, base_file(entries)))
             yield WriteStat(
                 one.file_id,
                 path,
@@ -213,7 +213,8 @@ def _is_current(schema: str | bytes, path: str) -> bool:
     return astuple(parse_avro(schema, path)) == astuple(parse_avro(SCHEMA, path))
 
 
-def _base_file(entries: list[Entry]) -> bytes:
+def base_file(entries: list[Entry]) -> bytes:
+    """Return a base file of entries that are sorted by their keys."""
     keys = [key for key, _ in entries]
     bloom = BloomFilterBuilder(_BLOOM)
     bloom.add(pa.chunked_array([pa.array([key.decode() for key in keys], pa.string())]))

@@ -167,7 +167,7 @@ def _spread(
 ) -> Sequence[Collection[str]]:
     """Return which of some keys may be in each file group: few are where their hash says."""
     ids = [slice_.group.file_id for slice_ in slices]
-    is_hashed = not partition.startswith(_SECONDARY) and len(keys) <= _HASHED_KEYS
+    is_hashed = slices and not partition.startswith(_SECONDARY) and len(keys) <= _HASHED_KEYS
     if not is_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
         return [keys] * len(slices)
     found: list[list[str]] = [[] for _ in slices]

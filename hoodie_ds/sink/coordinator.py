@@ -10,6 +10,7 @@ Before it nothing of the batch is visible; after it nothing can take it away.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -77,7 +78,11 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
 from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
-from hoodie_ds.transaction.other_engines import check_lock_is_shared, switch_metadata_table_off
+from hoodie_ds.transaction.other_engines import (
+    check_lock_is_shared,
+    switch_metadata_table_off,
+    switch_metadata_table_on,
+)
 from hoodie_ds.transaction.ownership import owner_entry
 from hoodie_ds.transaction.pending_action import write_action
 from hoodie_ds.transaction.recovery import decided_timeline, recover, recover_lazily
@@ -292,6 +297,9 @@ class Coordinator:
         if plan.index is not None:
             table, is_other = plan.index.complete_change(table, plan.timeline, self.clock)
         timeline = self._recover(table, plan.timeline, found)
+        if self.options.metadata_enable and not table.properties.metadata_partitions:
+            with self._locked():
+                table = switch_metadata_table_on(table, self.clock)
         # The plan may not fit any more.
         if is_other or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, self._properties(table), schema, timeline)
@@ -356,9 +364,14 @@ class Coordinator:
         if not concurrency.is_shared:
             loaded = found, timeline
             return recover(table, self.clock, timeline.joined, timeout_ms, loaded, is_superseded)
-        owner = self.ids.unique()
-        lock = partial(held, self.storage, concurrency, owner, self.clock, self.pauses)
-        return recover_lazily(table, self.clock, timeout_ms, lock)
+        return recover_lazily(table, self.clock, timeout_ms, self._locked)
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """Return the table's lock where there are several writers."""
+        concurrency, owner = self.options.concurrency, self.ids.unique()
+        if not concurrency.is_shared:
+            return nullcontext()
+        return held(self.storage, concurrency, owner, self.clock, self.pauses)
 
     def _properties(self, table: Table | None) -> TableProperties:
         if table is None:

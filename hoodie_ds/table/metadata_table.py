@@ -8,14 +8,16 @@ without the index keeps its promise.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Final, Literal
 
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import CorruptFileError, NotFoundError, OptionError
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, update_properties
-from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
+from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, PROPERTIES
 
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
@@ -53,7 +55,7 @@ def refuse_metadata_table(
     properties = table.properties
     if not properties.metadata_partitions or enabled is False:
         return
-    if is_kept(properties) and not to_be_dropped:
+    if is_kept(properties) and not to_be_dropped and _is_there(table.storage):
         return
     partitions = properties.metadata_partitions
     lost = [name for name in partitions if name not in KEPT] or partitions
@@ -70,6 +72,14 @@ def refuse_metadata_table(
         f"release cannot keep {', '.join(lost)} up to date: set the option to false to drop it, as "
         "Hudi does",
     )
+
+
+def _is_there(storage: Storage) -> bool:
+    """Whether a metadata table has not been lost with its folder."""
+    with suppress(NotFoundError):
+        storage.read(f"{METADATA_TABLE}/{PROPERTIES}")
+        return True
+    return False
 
 
 def record_index(table: Table) -> Scope | None:

@@ -15,6 +15,7 @@ from hoodie_ds.config.enums import LockProvider
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.metadata_table.creation import create_metadata_table
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
@@ -24,6 +25,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms
 from hoodie_ds.transaction.ownership import is_begun, is_claimed
+from hoodie_ds.transaction.resolution import apply_pending
 
 _log = logging.getLogger("hoodie_ds")
 
@@ -73,6 +75,16 @@ def switch_metadata_table_off(
         FileOptions.metadata_enable.key,
     )
     return drop_metadata_table(table, clock.now_ms())
+
+
+def switch_metadata_table_on(table: Table, clock: Clock) -> Table:
+    """Give a table a metadata table with the list of files, once nothing is at work on it."""
+    timeline = apply_pending(table, clock)[1]
+    if any(not _waits(table, instant) for instant in timeline.pending):
+        return table
+    made = create_metadata_table(table, timeline, clock.now_ms())
+    _log.info("%s: the metadata table was made, and lists the table's files", table.storage.root)
+    return made
 
 
 def check_lock_is_shared(table: Table, timeline: Timeline, concurrency: Concurrency) -> None:

@@ -20,8 +20,9 @@ from hoodie_ds.table.table import find_table
 from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
 from hoodie_ds.timeline.file_changes import file_changes
 from tests.faults import cleans, rewriting, undoing
-from tests.faults.scenarios import VERSIONS
+from tests.faults.scenarios import BEGUN, TWO, VERSIONS, Scenario
 from tests.faults.services import Check, Killed, Make, one_in
+from tests.faults.stream import Step
 from tests.faults.swept import Sweep
 from tests.metadata_tables import Recorder
 from tests.tables import found
@@ -115,3 +116,22 @@ def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) 
 
     check = kept(one_in(23, killed.check), finish)
     assert sweep(killed.start, killed.play, check, CRASHES) > 20
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_one_is_made_wherever_its_process_ends(version: str) -> None:
+    scenario = Scenario(BEGUN, (Step(TWO),), {"hoodie.metadata.enable": "true"})
+    swept = Sweep("made", scenario, version)
+    some = one_in(29, swept.check)
+
+    def check(left: MemoryStorage, raised: BaseException | None) -> None:
+        table = find_table(left)
+        assert table is not None
+        if table.properties.metadata_partitions:
+            assert_kept(left)
+        some(left.copy(), raised)
+        if raised is not None:
+            swept._replay(left)
+        assert_kept(left, is_settled=True)
+
+    assert sweep(swept.start, swept.play, check, CRASHES) > 50

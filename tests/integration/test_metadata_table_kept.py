@@ -14,8 +14,10 @@ from hoodie_ds.metadata_table.follower import MetadataFollower
 from hoodie_ds.metadata_table.stored import latest_compaction
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table
-from hoodie_ds.testing import FaultyStorage
-from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, SimulatedCrash
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
+from hoodie_ds.timeline.file_changes import FileChanges, file_changes
+from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import METADATA_TABLE
 from tests.integration.test_metadata_table import (
     RETAINED,
@@ -119,7 +121,7 @@ def test_a_commit_costs_as_many_operations_after_many(tmp_path: Path, version: s
         table.upsert(trips(("a", "x", ts, 1.0)))
         done = storage.recorder.operations[before:]
         costs.append(sum(METADATA_TABLE in one.path for one in done))
-    usual = {"6": 6, "9": 5}[version]
+    usual = {"6": 7, "9": 6}[version]
     compacted = [cost for cost in costs[1:] if cost != usual]
     assert len(compacted) == 3
     assert max(compacted) < 80
@@ -210,3 +212,49 @@ def assert_active(path: Path) -> None:
     assert {time for time in since if len(time) == 17} <= {
         i.time for i in by.metadata.data.instants
     }
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_is_made_on_request(tmp_path: Path, version: str, kind: str) -> None:
+    make(tmp_path, version, kind)
+    options = {**TRIPS, RETAINED: "1", METADATA: "true"}
+    table = HoodieTable(str(tmp_path), options)
+    table.upsert(trips(("a", "x", 50, 1.0)))
+    assert table.properties.metadata_partitions == ("files",)
+    assert_kept(tmp_path)
+    for ts in range(51, 64):
+        table.upsert(trips(("a", "x", ts, 1.0)))
+    table.clean()
+    assert_kept(tmp_path)
+
+
+def test_none_is_made_of_what_a_dead_process_left(tmp_path: Path) -> None:
+    make(tmp_path, "9", KINDS[0])
+    rest = tmp_path / METADATA_TABLE / "files/files-0000-0_0-0-0_00000000000000000.hfile"
+    rest.parent.mkdir(parents=True)
+    rest.write_bytes(b"of a dead process")
+    HoodieTable(str(tmp_path), {**TRIPS, METADATA: "true"}).upsert(trips(("a", "x", 50, 1.0)))
+    assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_files_of_a_dead_write_that_it_has_go_with_a_rollback(tmp_path: Path, version: str) -> None:
+    """Hudi's writers record a write there first, and may die before they complete it."""
+    table = begun(tmp_path, version, KINDS[0])
+    storage = FaultyStorage(
+        LocalStorage(str(tmp_path)), [Fault(Effect.CRASH_BEFORE, path="*/manifest_*")]
+    )
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(tmp_path), TRIPS, storage=storage).upsert(trips(("dead", "x", 9, 9.0)))
+    opened = open_table(LocalStorage(str(tmp_path)))
+    (dead,) = opened.load_timeline().pending
+    sizes = {p: (tmp_path / p).stat().st_size for p in in_folders(tmp_path) - listed(tmp_path)}
+    assert sizes
+    stats = {p: WriteStat("", p, p.partition("/")[0], file_size_bytes=n) for p, n in sizes.items()}
+    done = dead.completed("" if version == "6" else following(dead.time))
+    MetadataFollower().before(opened, done, FileChanges(added=stats))
+    assert found(HoodieTable(str(tmp_path))) == [("a", "x", 0, 1.0)]
+    table.upsert(trips(("b", "x", 10, 1.0)))
+    assert table.timeline.rollbacks
+    assert_kept(tmp_path)

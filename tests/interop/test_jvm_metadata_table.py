@@ -67,3 +67,19 @@ def test_both_keep_it(jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
         ours.clean()
         agree(jvm_hudi, path, version)
     assert jvm_hudi.properties(path)["hoodie.table.metadata.partitions"] == "files"
+
+
+@pytest.mark.parametrize(("version", "kind"), [("6", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")])
+def test_both_keep_one_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str) -> None:
+    path = tmp_path / "t"
+    options = {**TRIPS, TYPE: kind, TABLE_VERSION: version, METADATA: "true"}
+    ours = HoodieTable(str(path), options)
+    ours.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
+    for ts in range(2, 12, 3):
+        ours.upsert(trips(("a", "x", ts, 2.0), (f"n{ts}", "z", ts, 2.0)))
+        jvm_hudi.write(path, trips(("a", "x", ts + 1, 3.0)), {**options, **THEIRS})
+        agree(jvm_hudi, path, version)
+    ours.clean()
+    agree(jvm_hudi, path, version)
+    made = (path / ".hoodie/metadata/files").glob("files-0000-0_0-0-0_000*.hfile")
+    assert list(made), "Hudi has built it anew"

@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from hoodie_ds.config.properties.keys import METADATA_PARTITIONS
 from hoodie_ds.errors import CommitOutcomeUnknownError, NotFoundError, StorageError
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.storage.decisive_put import put_decisively
-from hoodie_ds.table.table import Table
+from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.paths import instant_path
@@ -136,3 +137,9 @@ def _key(entry: Any) -> Any:
 def of_arrow(table: Table, _timeline: Timeline, columns: pa.Schema) -> str:
     """The Avro schema that Arrow's types make, whatever the table has said."""
     return arrow_to_avro(columns, table.properties.name)
+
+
+def announcing(create: Any, table: Any, timeline: Any, now_ms: int) -> Any:
+    """Name the metadata table in the table's properties before it is made."""
+    named = update_properties(table, {METADATA_PARTITIONS: "files"}, (), now_ms)
+    return create(named, timeline, now_ms)

@@ -24,6 +24,7 @@ from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.inspection.damaged_instants import empty_instants
 from tests.mutants.behaviours import (
     Unlisted,
+    announcing,
     deleting,
     dividing,
     knowing_no_other,
@@ -1001,9 +1002,21 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a change of the version drops a metadata table without consent",
-        Text("if is_kept(properties) and not to_be_dropped:", "if is_kept(properties):"),
+        Text("is_kept(properties) and not to_be_dropped and", "is_kept(properties) and"),
         f"{_KEPT}::test_a_change_of_the_version_drops_it_only_on_request",
         "an index that took hours is gone",
+    ),
+    Mutant(
+        "the property of a metadata table that is made comes first",
+        instead("create_metadata_table", announcing),
+        f"{_KEPT_BY_ALL}::test_one_is_made_wherever_its_process_ends[9]",
+        "readers take what is not there yet for all files",
+    ),
+    Mutant(
+        "a metadata table is made of what a dead process left",
+        within("create_metadata_table", METADATA_TABLE=".hoodie/none"),
+        f"{_KEPT}::test_none_is_made_of_what_a_dead_process_left",
+        "files are not listed",
     ),
     Mutant(
         "a file group of the metadata table is that of another hash",

@@ -164,8 +164,7 @@ class TableProperties:
         comment : str
             Precedes the time; Hudi writes ``Updated at`` when it changes a file.
         """
-        entries = {**self.raw, keys.CHECKSUM: str(_checksum(self.database, self.name))}
-        return format_properties(entries, (f"{comment} {iso_time(now_ms)}", java_date(now_ms)))
+        return properties_file(self.raw, now_ms, comment)
 
     def with_changes(self, changes: Mapping[str, str]) -> TableProperties:
         """Return the properties with some keys of the file set anew."""
@@ -385,6 +384,15 @@ def _key_generator_options(raw: Mapping[str, str]) -> dict[str, str]:
         for key, value in raw.items()
         if key.startswith(prefix)
     }
+
+
+def properties_file(
+    entries: Mapping[str, str], now_ms: int, comment: str = "Properties saved on"
+) -> bytes:
+    """Return the file of a table's properties; see `TableProperties.format`."""
+    checksum = _checksum(entries.get(keys.DATABASE), entries[keys.NAME])
+    comments = (f"{comment} {iso_time(now_ms)}", java_date(now_ms))
+    return format_properties({**entries, keys.CHECKSUM: str(checksum)}, comments)
 
 
 def _checksum(database: str | None, name: str) -> int:
