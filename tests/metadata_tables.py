@@ -74,25 +74,25 @@ class Recorder:
 
     def index(self, columns: Collection[str], version: str) -> None:
         """Add empty partitions of statistics of columns to the metadata table of an empty table."""
-        table = self.table
+        groups = ["col-stats-0000-0", "col-stats-0001-0"]
+        self.add(column_stats=groups, partition_stats=["partition-stats-0000-0"])
         defined = {"sourceFields": list(columns), "version": version}
         definitions = {"indexDefinitions": {"column_stats": defined}}
         self.storage.replace(INDEX_DEFINITIONS, json.dumps(definitions).encode())
-        listed = {
-            keys.METADATA_PARTITIONS: "files,column_stats,partition_stats",
-            keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS,
-        }
-        update_properties(table, listed, (), 0)
+        update_properties(self.table, {keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS}, (), 0)
+
+    def add(self, **partitions: Collection[str]) -> None:
+        """Add empty partitions to the metadata table, with the ids of their file groups."""
+        table = self.table
+        listed = ",".join((*table.properties.metadata_partitions, *partitions))
+        update_properties(table, {keys.METADATA_PARTITIONS: listed}, (), 0)
         first = FIRST[table.layout]
         header: dict[int, str] = {HeaderKey.INSTANT_TIME: first}
         empty = encode_block(BlockType.DELETE, header, bytes.fromhex("000000030000000100"))
-        for partition, group in (
-            ("column_stats", "col-stats-0000-0"),
-            ("column_stats", "col-stats-0001-0"),
-            ("partition_stats", "partition-stats-0000-0"),
-        ):
-            name = f".{group}_{first}.log.1_0-0-0"
-            self.storage.replace(f"{METADATA_TABLE}/{partition}/{name}", empty)
+        for partition, groups in partitions.items():
+            for group in groups:
+                name = f".{group}_{first}.log.1_0-0-0"
+                self.storage.replace(f"{METADATA_TABLE}/{partition}/{name}", empty)
 
     def record(self, instant: Instant) -> None:
         """Record a completed instant of the table."""

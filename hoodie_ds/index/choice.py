@@ -21,7 +21,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
-from hoodie_ds.table.metadata_table import record_index
+from hoodie_ds.table.metadata_table import has_bloom_filters, record_index
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
@@ -138,11 +138,14 @@ def has_bloom_filter(
 ) -> bool:
     """Whether the base files of a group need a bloom filter.
 
-    They do wherever keys may be looked up, so not in known buckets.
+    They do wherever keys may be looked up, so not in known buckets, unless the metadata table has
+    the filters of all base files.
     """
     stated = options.index_type or properties.index_type
     stores_keys = properties.record_key_fields and properties.populate_meta_fields
-    if not stores_keys or stated is IndexType.BUCKET:
+    if not stores_keys or has_bloom_filters(properties):
+        return bool(stores_keys)
+    if stated is IndexType.BUCKET:
         return False
     return stated is not None or not _are_buckets([group])
 

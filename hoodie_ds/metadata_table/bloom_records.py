@@ -10,7 +10,7 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.metadata_table.payload import Record, RecordType
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
 from hoodie_ds.table.file_name import BaseFileName
-from hoodie_ds.table.metadata_table import BLOOM_FILTERS
+from hoodie_ds.table.metadata_table import has_bloom_filters
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 
@@ -22,7 +22,7 @@ def bloom_changes(table: Table, time: str, changes: FileChanges) -> dict[str, Re
 
     A file without a filter has none, as in Hudi.
     """
-    if BLOOM_FILTERS not in table.properties.metadata_partitions:
+    if not has_bloom_filters(table.properties):
         return {}
     records: dict[str, Record] = {}
     for path in sorted(changes.deleted | changes.removed):

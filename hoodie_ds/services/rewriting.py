@@ -8,11 +8,9 @@ from typing import Final
 from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import LogBlockFormat
 from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.index.choice import bloom_params
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import written_by
-from hoodie_ds.table.metadata_table import has_bloom_filters
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import avro_schema, table_schema, virtual_keys
 from hoodie_ds.timeline.file_changes import file_changes
@@ -49,7 +47,6 @@ def rewrite_context(
         ),
         log_block_bytes=options.log_block_max_bytes,
         log_block_format=LogBlockFormat.PARQUET,
-        bloom=bloom_params(options) if has_bloom_filters(table) else None,
         has_keys=bool(properties.record_key_fields) and properties.populate_meta_fields,
         virtual_keys=virtual_keys(properties, schema),
         logging=properties.supplemental_logging,

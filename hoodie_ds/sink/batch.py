@@ -117,6 +117,6 @@ def _bloom_params(plan: WritePlan) -> BloomParams | None:
     """
     if plan.index is None or plan.virtual_keys is not None:
         return None
-    if not isinstance(plan.index, LookupIndex) and not has_bloom_filters(plan.table):
+    if not isinstance(plan.index, LookupIndex) and not has_bloom_filters(plan.table.properties):
         return None
     return bloom_params(plan.options)

@@ -40,9 +40,9 @@ def is_kept(properties: TableProperties) -> bool:
     return bool(partitions) and partitions <= KEPT and is_built
 
 
-def has_bloom_filters(table: Table) -> bool:
+def has_bloom_filters(properties: TableProperties) -> bool:
     """Whether the metadata table has the bloom filters of base files: then each of them has one."""
-    return BLOOM_FILTERS in table.properties.metadata_partitions
+    return BLOOM_FILTERS in properties.metadata_partitions
 
 
 def refuse_metadata_table(

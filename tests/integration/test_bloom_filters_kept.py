@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pyarrow as pa
@@ -13,11 +14,26 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.metadata_table.record_keys import digest, hashed
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.local import LocalStorage
-from tests.integration.test_column_statistics_kept import assert_kept, records
+from tests.integration.test_column_statistics_kept import assert_kept, begun, records
 from tests.integration.test_metadata_table import RETAINED
-from tests.integration.test_metadata_table_kept import GOLDEN
+from tests.integration.test_metadata_table_kept import GOLDEN, KINDS
+from tests.metadata_tables import Recorder
+from tests.tables import trips
 
 FOOTER = b"org.apache.hudi.bloomfilter"
+
+
+def assert_filters_kept(path: Path) -> list[dict[str, Any]]:
+    """Compare the records with the footers of live base files, and return all of them."""
+    stored = records(path, "bloom_filters").items()
+    filters = {key: record["BloomFilterMetadata"] for key, record in stored}
+    for found in PinnedTable.latest(LocalStorage(str(path))).slices():
+        assert found.base is not None
+        footer = pq.read_metadata(path / found.base.path).metadata[FOOTER]
+        kept = filters[hashed(found.group.partition_path or ".") + digest(str(found.base.name))]
+        assert (kept["type"], kept["bloomFilter"]) == ("DYNAMIC_V0", footer)
+        assert (kept["timestamp"], kept["isDeleted"]) == (found.base_instant, False)
+    return list(filters.values())
 
 
 @pytest.mark.parametrize("index", ["BLOOM", "SIMPLE"])
@@ -34,17 +50,19 @@ def test_each_base_file_has_its_filter(tmp_path: Path, index: str) -> None:
     table.upsert(other.set_column(0, "id", pa.array(["other"])))
     table.clean()
     assert table.cluster()
-    filters = {
-        key: record["BloomFilterMetadata"]
-        for key, record in records(tmp_path, "bloom_filters").items()
-    }
-    for found in PinnedTable.latest(LocalStorage(str(tmp_path))).slices():
-        assert found.base is not None
-        stored = pq.read_metadata(tmp_path / found.base.path).metadata[FOOTER]
-        kept = filters[hashed(".") + digest(str(found.base.name))]
-        assert (kept["type"], kept["bloomFilter"]) == ("DYNAMIC_V0", stored)
-        assert (kept["timestamp"], kept["isDeleted"]) == (found.base_instant, False)
+    filters = assert_filters_kept(tmp_path)
     there = {path.name for path in tmp_path.glob("*.parquet")}
-    listed = sum(not kept["isDeleted"] for kept in filters.values())
+    listed = sum(not kept["isDeleted"] for kept in filters)
     assert listed == len(there) < len(filters)
     assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_do_files_of_buckets_where_nothing_is_looked_up(tmp_path: Path, kind: str) -> None:
+    table = begun(tmp_path, "9", kind)
+    Recorder(LocalStorage(str(tmp_path))).add(bloom_filters=["bloom-filters-0000-0"])
+    for ts in (1, 2):
+        table.upsert(trips(("a", "x", ts, 1.0), ("b", "y", ts, 1.0)))
+    if kind == "MERGE_ON_READ":
+        assert table.compact()
+    assert assert_filters_kept(tmp_path)

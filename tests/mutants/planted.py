@@ -1904,15 +1904,15 @@ READS = [
         "a commit takes as long as its rows are many",
     ),
     Mutant(
-        "base files that a clustering writes have no bloom filters",
-        Text("bloom_params(options) if has_bloom_filters(table) else None", "None"),
-        f"{_FILTERS}::test_each_base_file_has_its_filter[BLOOM]",
+        "base files of a compaction have bloom filters only by the index",
+        Text("if not stores_keys or has_bloom_filters(properties):", "if not stores_keys:"),
+        f"{_FILTERS}::test_so_do_files_of_buckets_where_nothing_is_looked_up[MERGE_ON_READ]",
         "Hudi finds no filter of the file, and fails",
     ),
     Mutant(
         "base files of a table with bloom filters have one only by the index",
         always("has_bloom_filters", False),
-        f"{_FILTERS}::test_each_base_file_has_its_filter[BLOOM]",
+        f"{_FILTERS}::test_so_do_files_of_buckets_where_nothing_is_looked_up[COPY_ON_WRITE]",
         "Hudi finds no filter of the file, and fails",
     ),
     Mutant(
