@@ -194,7 +194,8 @@ def test_a_table_of_another_version(table: Path, version: str) -> None:
 
 
 def test_a_table_with_a_metadata_table(table: Path) -> None:
-    edit(table, "hoodie.table.name", "hoodie.table.metadata.partitions=files\nhoodie.table.name")
+    there = "hoodie.table.metadata.partitions=files,expr_index_a"
+    edit(table, "hoodie.table.name", f"{there}\nhoodie.table.name")
     refused(table, OptionError, "hoodie.metadata.enable", "files", "false")
 
 
