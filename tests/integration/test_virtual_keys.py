@@ -62,7 +62,7 @@ def data_files(path: Path) -> Iterable[pa.Table]:
                 yield decode_data_block(block, str(file))
 
 
-@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("version", ["6", pytest.param("8", marks=pytest.mark.slow), "9"])
 @pytest.mark.parametrize("index", ["BUCKET", "SIMPLE", "GLOBAL_SIMPLE", "FLINK_STATE"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_table_without_stored_keys_lives_on(

@@ -111,8 +111,14 @@ def write(path: Path, opts: dict[str, str], operation: str, way: str, rows: pa.T
     )
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        pytest.param(index, TYPES[(n + m) % 2], marks=[pytest.mark.slow] * m)
+        for n, index in enumerate(INDEXES)
+        for m in range(2)
+    ],
+)
 @settings(max_examples=10)
 @given(version=st.sampled_from("689"), steps=st.lists(STEP, min_size=1, max_size=6))
 def test_every_schedule_gives_the_model(
