@@ -88,9 +88,9 @@ STORIES = [
             ("MERGE_ON_READ", 6, 9, (9, 6), False),
             ("MERGE_ON_READ", 9, 6, (6, 9), False),
             ("MERGE_ON_READ", 8, 9, (9, 6), True),
-            ("COPY_ON_WRITE", 8, 9, (9, 6), False),
         )
     ),
+    pytest.param("COPY_ON_WRITE", 8, 9, (9, 6), False),
 ]
 
 
