@@ -22,7 +22,7 @@ from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.write_options import WriteOptions, check_options
+from hoodie_ds.config.write_options import WriteOptions, check_numbered, check_options
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteConflictError
 from hoodie_ds.filters.given import Filter
@@ -1009,6 +1009,7 @@ class HoodieTable:
     ) -> WriteResult:
         parsed = self._parsed(options)
         reader = arrow_rows(rows)
+        check_numbered(parsed)
         parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
         if partitions is not None:
             paths, exact = partitions
@@ -1032,6 +1033,7 @@ class HoodieTable:
     ) -> WriteResult:
         """Write what becomes of the rows that match a filter."""
         parsed = self._parsed(options)
+        check_numbered(parsed)
         parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
         storage = self._storage or storage_to_write(parsed)
         coordinator = Coordinator(parsed, storage, self._clock, self._ids)

@@ -60,6 +60,17 @@ class WriteOptions(OperationOptions, TableOptions, IndexOptions, FileOptions, St
         return options
 
 
+def check_numbered(options: WriteOptions) -> None:
+    """Refuse a batch write that names its writer and has no number: it could not be repeated."""
+    if options.checkpoint_identifier is not None and options.batch_identifier is None:
+        raise OptionError(
+            OperationOptions.checkpoint_identifier.key,
+            options.checkpoint_identifier,
+            f"number the batch write in {OperationOptions.batch_identifier.key}, or leave the name "
+            "of the writer out: without a number the write is made again each time it is repeated",
+        )
+
+
 def check_options(raw: Mapping[str, object]) -> None:
     """Raise one `OptionError` for all that is wrong with options, for a write or for a read.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.config.write_options import WriteOptions, check_numbered
 from hoodie_ds.datasource.task import run_task, unwrap
 from hoodie_ds.sink.coordinator import Coordinator
 
@@ -16,6 +16,7 @@ class HoodieBatchWriter(DataSourceArrowWriter):
     """Writes one DataFrame as one commit."""
 
     def __init__(self, options: WriteOptions, schema: pa.Schema) -> None:
+        check_numbered(options)
         self._coordinator = Coordinator.of(options)
         self._batch = self._coordinator.begin(schema)
 

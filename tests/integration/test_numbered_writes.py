@@ -83,7 +83,7 @@ def test_inserts_without_a_number_repeat_themselves(tmp_path: Path) -> None:
         table.insert(ONE, numbered(1))
     assert found(table) == [("a", "x", 1, 1.0), ("b", "y", 1, 1.0)]
     for _ in range(2):
-        table.insert(ONE, {WRITER: "nightly load"})
+        table.insert(ONE)
     assert len(found(table)) == 6
 
 
@@ -186,6 +186,19 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, str],
     with pytest.raises(OptionError, match=key):
         HoodieTable(str(tmp_path), TRIPS).insert(ONE, options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "write", [*WRITES.values(), lambda table, _, more: table.delete(where="id = a", options=more)]
+)
+def test_a_named_writer_has_to_number_its_writes(tmp_path: Path, write: Write) -> None:
+    """Without a number it would be written again each time, which the name says it must not."""
+    table = HoodieTable(str(tmp_path), TRIPS)
+    table.upsert(ONE)
+    before = tree(tmp_path)
+    with pytest.raises(OptionError, match=f"{WRITER}.*'nightly'.*{NUMBER}"):
+        write(table, TWO, {WRITER: "nightly"})
+    assert tree(tmp_path) == before
 
 
 def test_a_stream_numbers_its_batches_itself(tmp_path: Path) -> None:

@@ -1108,6 +1108,13 @@ COMMITS = [
         "P3: an overwrite takes rows away that nobody told it of, or leaves them",
     ),
     Mutant(
+        "a writer that is named need not number its writes",
+        within("HoodieTable._write", check_numbered=nothing),
+        "tests/integration/test_numbered_writes.py"
+        "::test_a_named_writer_has_to_number_its_writes[<lambda>0]",
+        "P2: a scheduler repeats a write, and its rows are there twice",
+    ),
+    Mutant(
         "a batch commits although its instant was rolled back",
         skipped("check_not_undone"),
         f"{COMMIT}::test_a_commit_after_a_rollback_is_refused",
