@@ -20,6 +20,7 @@ from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.metadata_table.payload import STATS, Record
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
 from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.trust import is_ahead
 from hoodie_ds.table.file_slice import BaseFile
 
 COLUMN_STATS: Final = "column_stats"
@@ -78,10 +79,11 @@ def partition_bounds(
     """Return what is known of columns in the files of some partitions, by path and name.
 
     Files of old columns have no record of a newer one, which is null there: so nothing says that a
-    partition has no nulls.
+    partition has no nulls. Nothing is known of a partition at an earlier moment: its ends may have
+    become narrower since.
     """
     found: dict[str, dict[str, Bounds]] = {}
-    if PARTITION_STATS not in metadata.partitions:
+    if PARTITION_STATS not in metadata.partitions or is_ahead(metadata):
         return found
     ends = [(path, hashed(path or UNPARTITIONED)) for path in paths]
     places = {hashed(field.name) + end: (path, field) for field in columns for path, end in ends}

@@ -271,8 +271,8 @@ def test_a_record_index_of_a_later_moment_is_not_believed(tmp_path: Path, name: 
     table = open_table(open_storage(path))
     timeline = table.load_timeline()
     newest = next(timeline.commits_backwards())
-    earlier = Timeline.of(i for i in timeline.instants if i != newest)
-    metadata = MetadataTable.open(table, replace(earlier, layout=timeline.layout))
+    earlier = Timeline.of((i for i in timeline.instants if i != newest), layout=timeline.layout)
+    metadata = MetadataTable.open(table, earlier)
     assert metadata is not None
     assert indexed_groups(opened(path), ["k001"]) is not None
     assert indexed_groups(metadata, ["k001"]) is None
@@ -281,3 +281,17 @@ def test_a_record_index_of_a_later_moment_is_not_believed(tmp_path: Path, name: 
 def test_without_a_record_index_no_key_is_known(tmp_path: Path) -> None:
     metadata = opened(unzipped("v6_cow_files", tmp_path))
     assert indexed_groups(metadata, ["k001"]) is None
+
+
+def test_statistics_of_a_later_moment_rule_out_no_partition(tmp_path: Path) -> None:
+    path = unzipped("v9_mor_files_cs_ps_ri__logs", tmp_path)
+    columns = [pa.field("qty", pa.int64())]
+    paths = MetadataListing(opened(path)).partitions()
+    assert partition_bounds(opened(path), paths, columns)
+    table = open_table(open_storage(path))
+    timeline = table.load_timeline()
+    newest = next(timeline.commits_backwards())
+    earlier = Timeline.of((i for i in timeline.instants if i != newest), layout=timeline.layout)
+    metadata = MetadataTable.open(table, earlier)
+    assert metadata is not None
+    assert partition_bounds(metadata, paths, columns) == {}

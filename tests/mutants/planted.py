@@ -2041,6 +2041,12 @@ READS = [
         "nobody can tell any more whether the metadata table has caught up",
     ),
     Mutant(
+        "statistics of a partition at a later moment are believed",
+        within("partition_bounds", is_ahead=returns(False)),
+        f"{METADATA_GOLDEN}::test_statistics_of_a_later_moment_rule_out_no_partition",
+        "a query of the past misses rows that have been overwritten since",
+    ),
+    Mutant(
         "a record index of a later moment is believed",
         always("trust.is_ahead", False),
         f"{METADATA_GOLDEN}::test_a_record_index_of_a_later_moment_is_not_believed",
