@@ -132,8 +132,10 @@ def stored_schema(
     columns = without_meta_columns(batch)
     known = () if stored is None else stored.names
     user = pa.schema([field for field in columns if not _is_foreign(field.name, known)])
+    if operation is Operation.DELETE:  # other columns need not be such as can be stored
+        user = needed_to_delete(user, properties)
+    user = normalise_schema(user, stored)
     if operation is Operation.DELETE_PARTITION:
-        user = normalise_schema(user, stored)
         if options.partitions_to_delete is None:
             check_fields(user, properties.partition_fields)
         return pa.schema([]) if stored is None else stored
@@ -142,9 +144,6 @@ def stored_schema(
         needed["ordering"] = properties.ordering_fields
     for role, paths in needed.items():
         _check_role(user, role, paths, is_new=stored is None)
-    if operation is Operation.DELETE:
-        user = needed_to_delete(user, properties)
-    user = normalise_schema(user, stored)
     _check_marks(user)
     # Through Avro and back: small integers get the types that they have in the table.
     arriving = avro_to_arrow(arrow_to_avro(user, properties.name))
