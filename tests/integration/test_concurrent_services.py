@@ -50,11 +50,10 @@ def _overtaken_at(number: int, index: str, service: Callable[[HoodieTable], obje
     return bool(overtaken)
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", _SERVICES)
-def test_no_file_is_reported_missing_that_another_process_cleaned(name: str, every: int) -> None:
+def test_no_file_is_reported_missing_that_another_process_cleaned(name: str) -> None:
     index, service = _SERVICES[name]
-    for number in count(1, every):
+    for number in count(1):
         if not _overtaken_at(number, index, service):
             break
     assert number > 30  # it reads the plan, the timeline and the files
