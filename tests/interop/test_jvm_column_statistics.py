@@ -31,21 +31,19 @@ def agree(jvm: JvmHudi, path: Path) -> None:
     jvm.sql(f"create table if not exists {name} using hudi location '{path}'")
     jvm.sql(f"refresh table {name}")
     rows = HoodieTable(str(path), {METADATA: "false"}).read()
-    values = [*rows["ts"].unique().to_pylist(), 0, 99]
-    conditions = [f"ts {op} {value}" for op in ("=", ">", "<=") for value in values]
-    conditions += [f"id = '{value}'" for value in rows["id"].to_pylist()]
-    conditions += ["fare > 1e9", "fare = 2.0", "fare is null", "note is null", "note > 'm'"]
+    newest = max(rows["ts"].to_pylist())
+    conditions = [f"ts = {newest}", "ts > 10", "ts <= 1", "id = 'a'"]
+    conditions += ["fare > 1e9", "fare = 2.0", "fare is null"]
     found: dict[str, list[list[str]]] = {"true": [], "false": []}
     for enabled, answers in found.items():
         for option in (METADATA, "hoodie.enable.data.skipping"):
             jvm.sql(f"set {option}={enabled}")
-        for condition in conditions if "note" in rows.column_names else conditions[:-2]:
+        for condition in conditions:
             answer = jvm.sql(f"select id from {name} where {condition} order by id")
             answers.append(answer["id"].to_pylist())
     assert found["true"] == found["false"]
-    for value in values:
-        ours = HoodieTable(str(path)).read(filter=pc.field("ts") == value)
-        assert ours.num_rows == rows.filter(pc.field("ts") == value).num_rows
+    wanted = pc.field("ts") == newest
+    assert HoodieTable(str(path)).read(filter=wanted).num_rows == rows.filter(wanted).num_rows
 
 
 @pytest.mark.parametrize(("version", "kind"), by_day(CASES, FEW))
@@ -55,17 +53,16 @@ def test_both_keep_statistics(jvm_hudi: JvmHudi, tmp_path: Path, version: str, k
     theirs = {**options, **THEIRS, **STATISTICS}
     jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), theirs)
     ours = HoodieTable(str(path), options)
-    for ts in range(10, 31, 20):
-        ours.upsert(trips(("a", "x", ts, 2.0), (f"n{ts}", "z", ts, NAN), ("c", "y", ts, None)))
-        agree(jvm_hudi, path)
-        jvm_hudi.write(path, trips(("a", "x", ts + 1, 3.0), ("b", "y", ts + 1, 3.0)), theirs)
-        agree(jvm_hudi, path)
-        if kind == "MERGE_ON_READ":
-            ours.compact()
-        ours.upsert(trips(("undone", "x", ts + 50, 1.0), ("a", "x", ts + 50, 1.0)))
-        ours.rollback()
-        ours.clean()
-        agree(jvm_hudi, path)
+    ours.upsert(trips(("a", "x", 10, 2.0), ("n", "z", 10, NAN), ("c", "y", 10, None)))
+    agree(jvm_hudi, path)
+    jvm_hudi.write(path, trips(("a", "x", 11, 3.0), ("b", "y", 11, 3.0)), theirs)
+    agree(jvm_hudi, path)
+    if kind == "MERGE_ON_READ":
+        ours.compact()
+    ours.upsert(trips(("undone", "x", 60, 1.0), ("a", "x", 60, 1.0)))
+    ours.rollback()
+    ours.clean()
+    agree(jvm_hudi, path)
     partitions = jvm_hudi.properties(path)["hoodie.table.metadata.partitions"]
     assert "column_stats" in partitions
     assert ("partition_stats" in partitions) == (version != "6")
