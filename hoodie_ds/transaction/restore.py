@@ -33,7 +33,11 @@ from hoodie_ds.transaction.failed_write import (
     is_ours,
 )
 from hoodie_ds.transaction.open_instant import put_step
-from hoodie_ds.transaction.rollback import delete_written, remove_from_timeline
+from hoodie_ds.transaction.rollback import (
+    delete_written,
+    remove_from_timeline,
+    with_commands,
+)
 from hoodie_ds.transaction.temporary_files import delete_temporary
 
 
@@ -85,7 +89,7 @@ def _undo_write(table: Table, restore: Instant, time: str) -> dict[str, Partitio
     timeline = table.load_timeline()
     known = next((i for i in timeline.at(time) if i.action in WRITE_ACTIONS), None)
     if known is None:  # an earlier attempt rolled it back
-        return _planned(storage, kept) or {}
+        return with_commands(table, time, _planned(storage, kept) or {})
     found = _planned(storage, kept)
     if found is None:
         is_done = known.state is State.COMPLETED

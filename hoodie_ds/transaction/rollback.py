@@ -229,6 +229,31 @@ def delete_written(
     return done
 
 
+def with_commands(
+    table: Table, target: str, found: Mapping[str, PartitionRollback]
+) -> dict[str, PartitionRollback]:
+    """Return what an earlier attempt did to a write, with the commands that it has put."""
+    done = {}
+    for partition, files in found.items():
+        logs = filter(None, (_log_name(path) for path in files.mixed_logs or ()))
+        slices = {(log.file_id, log.base_instant) for log in logs}
+        listed = table.storage.list(partition) if slices else []
+        commands = {
+            status.path: status.size
+            for status in listed
+            if (log := _log_name(status.path)) is not None
+            and (log.file_id, log.base_instant) in slices
+            and log.write_token == _COMMAND_TOKEN
+            and _commands(table, status.path, target)
+        }
+        done[partition] = replace(files, command_logs=commands)
+    return done
+
+
+def _log_name(path: str) -> LogFileName | None:
+    return LogFileName.parse(path.rpartition("/")[2])
+
+
 def remove_from_timeline(table: Table, instant: Instant, ours: bool) -> None:
     """Delete the requested and inflight files of a rolled back write, and files of late tasks."""
     storage = table.storage

@@ -35,7 +35,10 @@ SERVICES: dict[str, Make[Killed]] = {
     "compaction": rewriting.KILLED["compaction"],
     "clustering, copy-on-write": rewriting.KILLED["clustering, copy-on-write"],
     "clean, commits, cow": cleans.KILLED["clean, commits, cow"],
-    **{name: undoing.KILLED[name] for name in ("rollback, cow", "rollback, mor", "restore, cow")},
+    **{
+        name: undoing.KILLED[name]
+        for name in ("rollback, cow", "rollback, mor", "restore, mor", "restore, cow")
+    },
 }
 
 

@@ -1007,6 +1007,12 @@ METADATA_TABLES = [
         "an index that took hours is gone",
     ),
     Mutant(
+        "a restore that is resumed forgets the commands of the first attempt",
+        instead("rollback.with_commands", lambda _, table, target, found: found),
+        f"{_KEPT_BY_ALL}::test_a_service_is_listed_wherever_its_process_ends[restore, mor-6]",
+        "once the instants are archived, engines read what was taken back",
+    ),
+    Mutant(
         "the property of a metadata table that is made comes first",
         instead("create_metadata_table", announcing),
         f"{_KEPT_BY_ALL}::test_one_is_made_wherever_its_process_ends[9]",
