@@ -7,6 +7,7 @@ its value and what to give instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Final
 
 from hoodie_ds.errors import OptionError
@@ -27,7 +28,7 @@ def instant_time(name: str, given: Moment) -> str:
     if isinstance(given, (Instant, Savepoint)):
         return given.time
     if not isinstance(given, WriteResult):
-        raise OptionError(name, given, _with_type(_NO_TIME, given))
+        raise OptionError(name, given, _no_time(given))
     if given.instant_time is None:
         remedy = "this write made no commit; name one of the table's timeline"
         raise OptionError(name, given, remedy)
@@ -61,3 +62,11 @@ def options(given: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def _with_type(remedy: str, given: object) -> str:
     return remedy if given is None else f"{remedy}; this is of type {type(given).__name__}"
+
+
+def _no_time(given: object) -> str:
+    """Say what to give; a date of Python may have a time zone, or lack that of the table."""
+    remedy = _with_type(_NO_TIME, given)
+    if isinstance(given, date):
+        remedy += f"; queries take '{given:%Y-%m-%d %H:%M:%S}', in the timeline's time zone"
+    return remedy

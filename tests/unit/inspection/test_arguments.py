@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from datetime import date, datetime, timezone
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -25,6 +26,7 @@ from hoodie_ds.timeline.instant import Instant
 from tests.tables import TRIPS, TYPE, found, trips
 
 ROWS = trips(("a", "x", 1, 1.0))
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 RETAINED, FLINK_RETAINED = "hoodie.clean.commits.retained", "clean.retain_commits"
 DELTAS, FLINK_DELTAS = "hoodie.compact.inline.max.delta.commits", "compaction.delta_commits"
 
@@ -48,6 +50,8 @@ CALLS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "nothing to restore to": (lambda t: t.restore(None), "to", "give an instant time"),
     "a savepoint of bytes": (lambda t: t.delete_savepoint(b"2"), "instant", "of type bytes"),
     "a write of nothing": (lambda t: t.restore(WriteResult()), "to", "made no commit"),
+    "a date": (lambda t: t.read(as_of=date(2026, 3, 1)), "as_of", "take '2026-03-01 00:00:00'"),
+    "a moment": (lambda t: t.read_changes(NOON), "begin", "take '2026-03-01 12:00:00', in the"),
     "text to cluster": (lambda t: t.cluster("fare"), "options", "give a mapping"),
     "a number to compact": (lambda t: t.compact(options=5), "options", "give a mapping"),
     "empty text to clean": (lambda t: t.clean(""), "options", "give a mapping"),
