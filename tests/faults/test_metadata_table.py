@@ -101,7 +101,14 @@ def kept(check: Check, recover: Callable[[MemoryStorage], object]) -> Check:
     return checked
 
 
-@pytest.mark.parametrize(("name", "version"), [(n, v) for n in WRITES for v in VERSIONS])
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        pytest.param(n, v, marks=[pytest.mark.slow] * (not n.startswith("upsert")))
+        for n in WRITES
+        for v in VERSIONS
+    ],
+)
 def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
     swept = Sweep(name, version=version)
     recorded(swept.start)
@@ -109,6 +116,7 @@ def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str) ->
     assert sweep(swept.start, swept.play, check, CRASHES) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1))
 def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
     killed = SERVICES[name](version=version)
