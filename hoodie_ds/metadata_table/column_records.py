@@ -91,9 +91,10 @@ def partition_statistics(
 ) -> dict[str, Record]:
     """Return the records of a partition to which files are added, given those of before by key.
 
-    They say that nothing else is in the partition (``isTightBound``), so that Hudi does not merge
-    them, which fails for records of a column in two types. What has left the partition still
-    counts: nothing in it is outside.
+    Readers widen what they know by a record (``isTightBound`` is false): a writer that began before
+    others and ends after them knows of their files, and they do not know of its own. What has left
+    the partition still counts: nothing in it is outside. Hudi fails to merge the ends of two types,
+    so after a change of the type the record has those of all values, and takes the place of others.
     """
     found: dict[str, Record] = {}
     for ranges in files:
@@ -101,23 +102,31 @@ def partition_statistics(
             if not added.rows or not has_wrapper(added.kind, version):
                 continue
             key = partition_key(partition_path, column)
-            older = found.get(key) or known.get(key)
-            recorded = {"fileName": partition_path, "columnName": column}
-            newer = {**recorded, **_recorded(added, version), "isTightBound": True}
-            if older is not None and not older[STATS]["isDeleted"]:
-                newer = _joined(older[STATS], newer, added.kind, version)
+            newer = {
+                "fileName": partition_path,
+                "columnName": column,
+                **_recorded(added, version),
+            }
+            if key in found:
+                newer = _joined(found[key][STATS], newer)
+            elif key in known and _differs(known[key][STATS], newer):
+                low, high = (_wrapped(end, added.kind, version) for end in _widest(added.kind))
+                ends = {"minValue": low, "maxValue": high, "valueType": newer["valueType"]}
+                newer = _joined({**known[key][STATS], **ends, "isTightBound": True}, newer)
             found[key] = _record(RecordType.PARTITION_STATS, **newer)
     return found
 
 
-def _joined(older: Record, newer: Record, kind: pa.DataType, version: str) -> Record:
-    """Statistics of what two say, of a column that has a type by now."""
-    if older["minValue"] is not None and not _is_alike(older, newer):
-        low, high = (_wrapped(end, kind, version) for end in _widest(kind))
-        older = {**older, "minValue": low, "maxValue": high, "valueType": newer["valueType"]}
-    loose = {**newer, "isTightBound": False}
-    parts = [{"type": RecordType.PARTITION_STATS, STATS: one} for one in (older, loose)]
-    return {**combined(*parts)[STATS], "isTightBound": True}
+def _joined(older: Record, newer: Record) -> Record:
+    """Statistics of what two say, of a column of one type."""
+    parts = [{"type": RecordType.PARTITION_STATS, STATS: one} for one in (older, newer)]
+    return {**combined(*parts)[STATS], "isTightBound": older["isTightBound"]}
+
+
+def _differs(older: Record, newer: Record) -> bool:
+    """Whether two statistics have ends of two types."""
+    has_ends = older["minValue"] is not None and not older["isDeleted"]
+    return has_ends and not _is_alike(older, newer)
 
 
 def _is_alike(older: Record, newer: Record) -> bool:

@@ -18,7 +18,7 @@ from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import V1, V2
-from hoodie_ds.timeline.rollbacks import restored_times, target_of
+from hoodie_ds.timeline.rollbacks import restored_times, target_of, undone_times
 
 NOT_RECORDED: Final = frozenset({Action.SAVEPOINT, Action.INDEXING, Action.SCHEMA_COMMIT})
 """Actions that change no file of the table."""
@@ -54,11 +54,13 @@ def lacking(metadata: MetadataTable) -> Iterator[Instant]:
 def is_ahead(metadata: MetadataTable) -> bool:
     """Whether a metadata table may know of an instant that the table's timeline lacks.
 
-    So it is where it was opened later than the timeline, and after a rollback that it records.
+    So it is where it was opened later than the timeline. What the timeline says was rolled back, it
+    does not lack: the rollback is recorded, or has taken the delta commit away.
     """
     done, start = {i.time for i in metadata.data.completed}, metadata.data.start
     recorded = (i.time for i in metadata.timeline.completed if _is_of_table(i))
-    return any(time not in done and padded(time) >= start for time in recorded)
+    late = {time for time in recorded if time not in done and padded(time) >= start}
+    return bool(late) and not late <= undone_times(metadata.storage, metadata.data)
 
 
 def _undone(metadata: MetadataTable, instant: Instant) -> Collection[str]:

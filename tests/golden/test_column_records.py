@@ -79,6 +79,7 @@ def test_records_of_files_add_up_to_those_of_their_partition(tmp_path: Path, nam
     for folder, paths in files.items():
         ranges = [ranges_of(Path(path) / file, columns).found for file in paths]
         ours |= partition_statistics(folder, ranges, {}, version)
-    assert {key: one[STATS] for key, one in ours.items()} == {
+    # Hudi says that it has looked at all files, which we leave to it: ours add to what is known.
+    assert {key: {**one[STATS], "isTightBound": True} for key, one in ours.items()} == {
         key: one[STATS] for key, one in theirs.items()
     }

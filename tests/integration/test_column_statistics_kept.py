@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -11,6 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.filters.bounds import sortable
 from hoodie_ds.formats.avro.schema import arrow_to_avro
 from hoodie_ds.metadata_table.column_changes import stored_ranges
@@ -20,6 +23,9 @@ from hoodie_ds.metadata_table.payload import STATS, Record
 from hoodie_ds.metadata_table.statistics import PARTITION_STATS, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table
@@ -28,10 +34,17 @@ from hoodie_ds.testing import FaultyStorage, Kind
 from tests.integration.test_metadata_table import RETAINED, make
 from tests.integration.test_metadata_table_kept import GOLDEN, KINDS, METADATA
 from tests.metadata_tables import Recorder
-from tests.tables import TRIPS, TYPE, VERSION, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
 INDEXED = ("_hoodie_commit_time", "_hoodie_record_key", "id", "city", "ts", "fare")
 INDEX = {"6": "V1", "9": "V2"}
+SEVERAL = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.lock.provider": (
+        "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    ),
+}
 
 
 def begun(path: Path, version: str, kind: str, **options: str) -> HoodieTable:
@@ -132,6 +145,25 @@ def test_records_are_those_of_the_files_that_writes_and_services_leave(
     table.clean()
     assert_kept(tmp_path)
     assert_filters_find_the_same(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_writer_that_ends_after_a_later_one_is_found_too(tmp_path: Path, version: str) -> None:
+    several = {**SEVERAL, BUCKETS: "8"}
+    table = begun(tmp_path, version, KINDS[0], **several)
+    table.upsert(trips(("first", "x", 0, 0.0)))
+    given = WriteOptions.parse({**TRIPS, **several, "path": str(tmp_path)})
+    rows = [trips((name, "x", ts, float(ts))) for name, ts in (("wide", 5_000), ("b", 2_000))]
+    writers = [Coordinator.of(replace(given, operation=Operation.INSERT)) for _ in rows]
+    batches = [writer.begin(one.schema) for writer, one in zip(writers, rows, strict=True)]
+    written = [
+        write_task(batch, TaskId(), batch.given_id, one.to_batches(), sole_writer=True)
+        for batch, one in zip(batches, rows, strict=True)
+    ]
+    for writer, message in reversed([*zip(writers, written, strict=True)]):
+        writer.commit([message])
+    assert_filters_find_the_same(tmp_path)
+    assert HoodieTable(str(tmp_path)).read(["id"], filter="ts > 2500")["id"].to_pylist() == ["wide"]
 
 
 def test_a_clean_takes_the_records_of_its_files_away(tmp_path: Path) -> None:

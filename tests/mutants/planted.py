@@ -1892,9 +1892,11 @@ READS = [
     ),
     Mutant(
         "a partition has the ends of its newest files",
-        Text("older = found.get(key) or known.get(key)", "older = found.get(key)"),
-        f"{_STATISTICS}"
-        "::test_records_are_those_of_the_files_that_writes_and_services_leave[COPY_ON_WRITE-9]",
+        Text(
+            "**_recorded(added, version),\n            }",
+            "**_recorded(added, version), 'isTightBound': True,\n            }",
+        ),
+        f"{_STATISTICS}::test_a_writer_that_ends_after_a_later_one_is_found_too[9]",
         "partitions with matching rows are skipped",
     ),
     Mutant(
