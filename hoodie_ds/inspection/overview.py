@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.properties.table_properties import is_kept
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.hints import exactly, lost_partition
 from hoodie_ds.inspection.damaged_instants import empty_instants
@@ -18,7 +19,6 @@ from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending_instants import LOST, pending_rows
 from hoodie_ds.services.compaction.planner import holding_back
-from hoodie_ds.table.metadata_table import is_kept
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_columns_have_names, declared_schema
 from hoodie_ds.timeline.timeline import Timeline

@@ -71,11 +71,11 @@ def compact_if_due(metadata: MetadataTable) -> bool:
 
     Returns whether it did. It waits while an older instant of the table is pending: what that has
     recorded must not get into a base file before it counts, and Hudi does not roll back what is
-    older than a compaction.
+    older than a compaction. A clean is never rolled back, so it matters once it is recorded.
     """
     pending = metadata.timeline.pending_compactions
     time = pending[0].time if pending else _due(metadata.timeline)
-    if not time or any(padded(instant.time) < time for instant in metadata.data.pending):
+    if not time or any(padded(found.time) < time for found in _awaited(metadata)):
         return False
     storage = metadata.view.storage
     instant = Instant(time, Action.COMPACTION, State.REQUESTED, layout=metadata.timeline.layout)
@@ -89,6 +89,13 @@ def compact_if_due(metadata: MetadataTable) -> bool:
     ended = "" if instant.layout == V1.version else following(time[:17])
     put_once(storage, instant_path(instant.completed(ended)), commit.to_bytes(instant.layout))
     return True
+
+
+def _awaited(metadata: MetadataTable) -> Iterator[Instant]:
+    recorded = {instant.time for instant in metadata.timeline.completed}
+    for instant in metadata.data.pending:
+        if instant.action is not Action.CLEAN or instant.time in recorded:
+            yield instant
 
 
 def put_once(storage: Storage, path: str, data: bytes) -> bytes:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.metadata_table.bloom_records import bloom_changes
 from hoodie_ds.metadata_table.column_changes import column_changes
@@ -15,7 +16,6 @@ from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
 from hoodie_ds.metadata_table.trust import NOT_RECORDED
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.metadata_table import BLOOM_FILTERS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant

@@ -10,13 +10,13 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hoodie_ds.config.properties.table_properties import is_kept
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource
 from hoodie_ds.metadata_table.follower import MetadataFollower
 from hoodie_ds.sync.delta.follower import DeltaLog
 from hoodie_ds.sync.run import CatalogEntries
-from hoodie_ds.table.metadata_table import is_kept
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant

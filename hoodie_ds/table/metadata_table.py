@@ -13,7 +13,12 @@ from typing import Final, Literal
 
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import (
+    BLOOM_FILTERS,
+    KEPT_PARTITIONS,
+    TableProperties,
+    is_kept,
+)
 from hoodie_ds.errors import CorruptFileError, NotFoundError, OptionError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, update_properties
@@ -22,22 +27,10 @@ from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, PROPERTI
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
 
-BLOOM_FILTERS: Final = "bloom_filters"
-
-KEPT: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS})
-"""Partitions of a metadata table that writes here keep up to date."""
-
 _RECORD_INDEX: Final = "record_index"
 
 Scope = Literal["table", "partition"]
 """Where a record index holds each record key once."""
-
-
-def is_kept(properties: TableProperties) -> bool:
-    """Whether a table has a metadata table that all writes here keep up to date."""
-    partitions = frozenset(properties.metadata_partitions)
-    is_built = not properties.raw.get(keys.METADATA_PARTITIONS_INFLIGHT)
-    return bool(partitions) and partitions <= KEPT and is_built
 
 
 def has_bloom_filters(properties: TableProperties) -> bool:
@@ -58,7 +51,7 @@ def refuse_metadata_table(
     if is_kept(properties) and not to_be_dropped and _is_there(table.storage):
         return
     partitions = properties.metadata_partitions
-    lost = [name for name in partitions if name not in KEPT] or partitions
+    lost = [name for name in partitions if name not in KEPT_PARTITIONS] or partitions
     unique = ""
     if properties.partition_fields and record_index(table) == "table":
         unique = (

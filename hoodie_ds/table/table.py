@@ -25,7 +25,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.hints import PROPERTIES_ANEW, command
 from hoodie_ds.storage.probe import PROBES
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.timeline.commands import DROPPING
+from hoodie_ds.timeline.commands import dropping
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import HOODIE, LAYOUTS, PROPERTIES, PROPERTIES_BACKUP
@@ -72,10 +72,9 @@ class Table:
     def command(self, name: str, *words: str) -> str:
         """Return the line of ``hoodie-py`` that changes the table; see `hoodie_ds.hints.command`.
 
-        A metadata table has to be dropped first, so the line says that it may be.
+        A metadata table that is not kept has to be dropped first, so the line says that it may be.
         """
-        return command(name, self.storage.root, *words,
-                       *DROPPING if self.properties.metadata_partitions else ())  # fmt: skip
+        return command(name, self.storage.root, *words, *dropping(self.properties, name))
 
 
 def is_left_empty(storage: Storage, layout: int) -> bool:

@@ -15,10 +15,12 @@ from hoodie_ds.config.enums import LockProvider
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.hints import command
 from hoodie_ds.metadata_table.creation import create_metadata_table
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
+from hoodie_ds.timeline.commands import DROPPING
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
@@ -53,7 +55,7 @@ def switch_metadata_table_off(
     timeline = table.load_timeline()
     for instant in _of_others(table, timeline):
         if not ends(instant) and (instant.time in alive or instant.time not in ages):
-            dead = table.command("rollback", instant.time)
+            dead = command("rollback", root, instant.time, *DROPPING)
             raise WriteConflictError(
                 f"{root}: {instant} of another engine is pending, so its writer may be using the "
                 f"metadata table ({partitions}), which cannot be dropped now: its queries would "

@@ -150,6 +150,19 @@ def test_it_waits_for_older_instants_of_the_table(name: str) -> None:
     assert compact_if_due(opened(storage))
 
 
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_it_waits_for_a_clean_once_that_is_recorded(is_recorded: bool) -> None:
+    storage = loaded(WITH_LOGS[0])
+    table, recorded = open_table(storage), opened(storage).timeline.completed
+    time = recorded[-1].time if is_recorded else "20261122054000000"
+    for instant in table.load_timeline().instants:
+        if instant.time == time:
+            storage.delete(instant_path(instant))
+    clean = Instant(time, Action.CLEAN, State.REQUESTED, layout=table.layout)
+    storage.replace(instant_path(clean), b"")
+    assert compact_if_due(opened(storage)) is not is_recorded
+
+
 def test_it_is_due_after_ten_delta_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     storage = loaded("v9_mor_files_cs_ps_ri__logs")

@@ -996,7 +996,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a metadata table that is being built is written to",
-        Text("and partitions <= KEPT and is_built", "and partitions <= KEPT"),
+        Text("and partitions <= KEPT_PARTITIONS and is_built", "and partitions <= KEPT_PARTITIONS"),
         f"{_KEPT}::test_one_that_is_being_built_is_refused",
         "what is written meanwhile is not in it",
     ),
@@ -2011,6 +2011,12 @@ READS = [
         within("compact_if_due", any=returns(False)),
         f"{METADATA_COMPACTION}::test_it_waits_for_older_instants_of_the_table",
         "files of an instant that is rolled back are listed",
+    ),
+    Mutant(
+        "a compaction of a metadata table waits for no clean",
+        Text(" or instant.time in recorded:", ":"),
+        f"{METADATA_COMPACTION}::test_it_waits_for_a_clean_once_that_is_recorded[True]",
+        "files that the clean has deleted are listed",
     ),
     Mutant(
         "a compaction of a metadata table keeps deletes for ever",
@@ -3795,7 +3801,7 @@ INSPECTION = [
     ),
     Mutant(
         "a hint forgets that the metadata table has to go",
-        Text("*DROPPING if self.properties.metadata_partitions else ()", ""),
+        Text(", *dropping(self.properties, name))", ")"),
         f"{_HINTS}::test_hints_at_a_metadata_table_say_that_it_may_go",
         "a pasted command is refused",
     ),

@@ -15,6 +15,9 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import CorruptFileError, HoodieError
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.commands import changing
 from tests.cli_runs import Run, done, run
 from tests.golden.golden_tables import unzip_table
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
@@ -87,7 +90,7 @@ def test_a_damaged_plan_is_given_up(
 
 
 def test_hints_at_a_metadata_table_say_that_it_may_go(planned: Path) -> None:
-    edit(planned, "hoodie.table.metadata.partitions=files")
+    edit(planned, "hoodie.table.metadata.partitions=files,record_index")
     assert "metadata table" in run("compact", planned, "--dry-run").err
     for told in (done("plan", planned).out, done("show", planned).out):
         assert pasted(told, "--dry-run").code == 0
@@ -98,7 +101,7 @@ def test_hints_of_reads_at_a_metadata_table_say_that_it_may_go(tmp_path: Path) -
     table = HoodieTable(path, TRIPS)
     for ts in (1, 2):
         table.upsert(trips(("a", "oslo", ts, 1.0), ("b", "rome", ts, 1.0)))
-    edit(path, "hoodie.table.metadata.partitions=files")
+    edit(path, "hoodie.table.metadata.partitions=files,record_index")
     option = ["--conf", "hoodie.metadata.enable=false"]
     first, last = (commit.time for commit in table.timeline.commits)
     for file in (path / "rome").glob(f"*_{last}.parquet"):
@@ -106,6 +109,17 @@ def test_hints_of_reads_at_a_metadata_table_say_that_it_may_go(tmp_path: Path) -
     assert hints(run("read", path).err) == [["restore", str(path), first, *option]]
     shutil.rmtree(path / "oslo")
     assert ["delete-partition", str(path), "oslo", *option] in hints(run("read", path).err)
+
+
+@pytest.mark.parametrize(("name", "drops"), [("rollback", False), ("upgrade", True)])
+def test_a_hint_drops_no_metadata_table_that_is_kept(
+    tmp_path: Path, name: str, drops: bool
+) -> None:
+    HoodieTable(tmp_path, TRIPS).upsert(trips(("a", "oslo", 1, 1.0)))
+    edit(tmp_path, "hoodie.table.metadata.partitions=files")
+    table = open_table(LocalStorage(str(tmp_path)))
+    assert ("metadata.enable" in table.command(name)) is drops
+    assert changing(table.storage, name) == table.command(name)
 
 
 def test_hints_keep_the_options_of_the_command_line(planned: Path, tmp_path: Path) -> None:

@@ -47,6 +47,11 @@ _KEEPING: Final = (
 """Version of the timeline layout that tables of a version have."""
 
 
+BLOOM_FILTERS: Final = "bloom_filters"
+KEPT_PARTITIONS: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS})
+"""Partitions of a metadata table that writes here keep up to date."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableProperties:
     """The properties of one table.
@@ -408,3 +413,10 @@ def _check_checksum(raw: Mapping[str, str], path: str, database: str | None, nam
             f"of database {database!r}",
             f"restore the file from {path}.backup if there is one",
         )
+
+
+def is_kept(properties: TableProperties) -> bool:
+    """Whether a table has a metadata table that all writes here keep up to date."""
+    partitions = frozenset(properties.metadata_partitions)
+    is_built = not properties.raw.get(keys.METADATA_PARTITIONS_INFLIGHT)
+    return bool(partitions) and partitions <= KEPT_PARTITIONS and is_built
