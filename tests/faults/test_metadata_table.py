@@ -64,7 +64,17 @@ def assert_kept(left: MemoryStorage, *, is_settled: bool = False) -> None:
     assert found(known) == found(
         HoodieTable(left.root, {"hoodie.metadata.enable": "false"}, storage=left)
     )
-    groups = list(metadata.records("column_stats"))
+    if "column_stats" in metadata.partitions:
+        assert_described(left, metadata)
+    if is_settled:
+        listed = {file.path: file.size for file in by.files(by.partitions())}
+        there = {path: len(data) for path, data in left.files.items() if _is_data(path)}
+        assert listed == there
+
+
+def assert_described(left: MemoryStorage, metadata: MetadataTable) -> None:
+    """Each latest base file has statistics."""
+    groups = metadata.records("column_stats")
     described = {
         key for group in groups for key, one in group.items() if not one[STATS]["isDeleted"]
     }
@@ -72,10 +82,6 @@ def assert_kept(left: MemoryStorage, *, is_settled: bool = False) -> None:
         if slice_.base is not None:
             key = partition_key(slice_.group.partition_path, RECORD_KEY)
             assert key + digest(str(slice_.base.name)) in described
-    if is_settled:
-        listed = {file.path: file.size for file in by.files(by.partitions())}
-        there = {path: len(data) for path, data in left.files.items() if _is_data(path)}
-        assert listed == there
 
 
 def known_slices(left: MemoryStorage) -> Iterator[FileSlice]:
@@ -138,7 +144,8 @@ def test_one_is_made_wherever_its_process_ends(version: str) -> None:
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
         table = find_table(left)
         assert table is not None
-        if table.properties.metadata_partitions:
+        # In layout 1 folders are listed until the first instant is recorded.
+        if table.properties.metadata_partitions and version != "6":
             assert_kept(left)
         some(left.copy(), raised)
         if raised is not None:

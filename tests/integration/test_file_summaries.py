@@ -218,7 +218,7 @@ def test_a_process_may_end_or_fail_while_it_sums_up(kind: str, version: int) -> 
         table.write()
         assert table.reread() == [20] * 3
         tried += 1
-    assert tried >= 10
+    assert tried >= 8
 
 
 def test_a_child_of_a_fork_does_not_wait_for_a_thread_of_its_parent() -> None:

@@ -2014,7 +2014,10 @@ READS = [
     ),
     Mutant(
         "a compaction of a metadata table waits for no clean",
-        Text(" or instant.time in recorded:", ":"),
+        Text(
+            "if instant.action is not Action.CLEAN or instant.time in recorded:",
+            "if instant.action is not Action.CLEAN:",
+        ),
         f"{METADATA_COMPACTION}::test_it_waits_for_a_clean_once_that_is_recorded[True]",
         "files that the clean has deleted are listed",
     ),
