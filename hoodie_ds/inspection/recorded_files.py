@@ -15,6 +15,8 @@ from hoodie_ds.metadata_table.trust import lacking
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.paths import METADATA_TABLE, commit_path
 
 _REMEDY: Final = (
@@ -52,13 +54,21 @@ def _differences(
     for path in sizes.keys() - recorded.keys():
         if path in committed.named or path in committed.stats:
             yield _finding(path, "the metadata table lacks the file")
+    going = _being_cleaned(metadata)
     for path, known in recorded.items():
         size = sizes.get(path)
         if size is None:
-            yield _finding(path, "the metadata table lists the file, and it is not there")
+            if path not in going:
+                yield _finding(path, "the metadata table lists the file, and it is not there")
         elif size < known or (size != known and not _may_grow(path)):
             message = f"it has {size:,} bytes, and the metadata table says {known:,}"
             yield _finding(path, message)
+
+
+def _being_cleaned(metadata: MetadataTable) -> set[str]:
+    """Paths of files that a pending clean deletes, and the metadata table lists until its end."""
+    cleans = (one for one in metadata.data.pending if one.action is Action.CLEAN)
+    return {path for one in cleans for path in file_changes(metadata.storage, one).deleted}
 
 
 def _may_grow(path: str) -> bool:

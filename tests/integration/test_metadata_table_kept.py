@@ -258,3 +258,20 @@ def test_files_of_a_dead_write_that_it_has_go_with_a_rollback(tmp_path: Path, ve
     table.upsert(trips(("b", "x", 10, 1.0)))
     assert table.timeline.rollbacks
     assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_clean_that_was_killed_is_no_damage(tmp_path: Path, version: str) -> None:
+    table = begun(tmp_path, version, "COPY_ON_WRITE")
+    for ts in (1, 2, 3):
+        table.upsert(trips(("a", "x", ts, 1.0)))
+    killed = FaultyStorage(
+        LocalStorage(str(tmp_path)), [Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/files*")]
+    )
+    before = in_folders(tmp_path)
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(tmp_path), {RETAINED: "1"}, storage=killed).clean()
+    assert in_folders(tmp_path) < before
+    assert findings(tmp_path) == {}
+    table.clean()
+    assert_kept(tmp_path)
