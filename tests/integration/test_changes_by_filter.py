@@ -237,6 +237,38 @@ def test_a_numbered_update_is_recognised_by_what_it_does() -> None:
     assert storage.files == before
 
 
+def test_a_numbered_update_by_a_function_is_recognised_by_its_name() -> None:
+    table, storage = made({})
+    table.upsert(ROWS)
+    number = {WRITER: "w", NUMBER: "1"}
+
+    def doubled(rows: pa.Table) -> pa.ChunkedArray:
+        return pc.multiply(rows["fare"], 2)
+
+    assert table.update({"fare": doubled}, "fare > 0", number).updated == 3
+    before = storage.files
+    assert table.update({"fare": doubled}, "fare > 0", number).already_committed
+    with pytest.raises(ReplayMismatchError):
+        table.update({"fare": lambda rows: rows["fare"]}, "fare > 0", number)
+    assert storage.files == before
+
+
+def test_a_table_without_a_commit_has_no_rows_to_change() -> None:
+    table, _ = made({})
+    table.upsert(ROWS)
+    table.rollback()
+    assert table.delete(where="fare > 0") == WriteResult()
+    assert table.update({"fare": 1.0}, "fare > 0") == WriteResult()
+
+
+def test_an_expression_may_name_columns_by_their_positions() -> None:
+    table, _ = made({})
+    table.upsert(ROWS)
+    position = table.read().schema.get_field_index("ts")
+    table.delete(where=pc.field(position) > 0)
+    assert table.read().num_rows == 0
+
+
 @pytest.mark.parametrize(
     ("where", "left"),
     [

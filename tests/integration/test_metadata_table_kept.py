@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -17,8 +18,9 @@ from hoodie_ds.table.table import open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, SimulatedCrash
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
+from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.paths import METADATA_TABLE
+from hoodie_ds.timeline.paths import HEARTBEATS, METADATA_TABLE, instant_path
 from tests.integration.test_metadata_table import (
     RETAINED,
     findings,
@@ -227,6 +229,36 @@ def test_one_is_made_on_request(tmp_path: Path, version: str, kind: str) -> None
         table.upsert(trips(("a", "x", ts, 1.0)))
     table.clean()
     assert_kept(tmp_path)
+
+
+def test_none_is_made_while_a_write_is_pending(tmp_path: Path) -> None:
+    several = {
+        "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+        "hoodie.clean.failed.writes.policy": "LAZY",
+        "hoodie.write.lock.provider": (
+            "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+        ),
+    }
+    table = HoodieTable(str(tmp_path), {**TRIPS, **several})
+    table.upsert(trips(("a", "x", 0, 1.0)))
+    pending = Instant("20200101000000000", Action.COMMIT, State.INFLIGHT, layout=1)
+    file = tmp_path / instant_path(pending)
+    file.write_bytes(b"")
+    (tmp_path / instant_path(pending.at(State.REQUESTED))).write_bytes(b"")
+    heartbeat = tmp_path / HEARTBEATS / pending.time
+    heartbeat.parent.mkdir(exist_ok=True)
+    heartbeat.write_bytes(b"")
+    made_one = {**TRIPS, **several, METADATA: "true"}
+    HoodieTable(str(tmp_path), made_one).upsert(trips(("b", "x", 1, 1.0)))
+    assert not HoodieTable(str(tmp_path)).properties.metadata_partitions
+
+
+def test_one_whose_folder_is_lost_is_not_kept(tmp_path: Path) -> None:
+    table = begun(tmp_path, "9", KINDS[0])
+    shutil.rmtree(tmp_path / METADATA_TABLE)
+    with pytest.raises(OptionError, match="cannot keep files up to date"):
+        table.upsert(trips(("a", "x", 1, 2.0)))
+    assert found(table) == [("a", "x", 0, 1.0)]
 
 
 def test_none_is_made_of_what_a_dead_process_left(tmp_path: Path) -> None:

@@ -112,6 +112,12 @@ def test_a_commit_that_is_archived_while_it_is_read(storage: Storage) -> None:
         read_commit(storage, commit(6))
 
 
+def test_an_instant_that_is_in_no_file_whose_range_has_its_time() -> None:
+    storage = MemoryStorage()
+    put_manifest(storage, 1, put_file(storage, f"{T[1]}_{T[3]}_0.parquet", 1, 3))
+    assert archived_body(storage, commit(2)) is None
+
+
 def test_an_instant_may_have_been_archived_without_its_body() -> None:
     storage = MemoryStorage()
     put_manifest(storage, 1, put_file(storage, f"{T[1]}_{T[1]}_0.parquet", 1, body=None))
