@@ -231,6 +231,19 @@ def test_one_is_made_on_request(tmp_path: Path, version: str, kind: str) -> None
     assert_kept(tmp_path)
 
 
+def test_a_log_file_that_was_put_is_not_put_again(tmp_path: Path) -> None:
+    table = begun(tmp_path, "6", KINDS[0])
+    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/.hoodie/*.requested")
+    killed = FaultyStorage(LocalStorage(str(tmp_path)), [dies])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(tmp_path), TRIPS, storage=killed).upsert(trips(("a", "x", 1, 2.0)))
+    table.upsert(trips(("b", "x", 2, 1.0)))
+    logs = [file.name for file in (tmp_path / METADATA_TABLE / "files").glob(".files-*.log.*")]
+    tokens = [name.rpartition("_")[2] for name in logs if not name.endswith("_0-0-0")]
+    assert len(set(tokens)) == len(tokens) == 2
+    assert_kept(tmp_path)
+
+
 def test_none_is_made_while_a_write_is_pending(tmp_path: Path) -> None:
     several = {
         "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",

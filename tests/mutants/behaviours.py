@@ -55,7 +55,7 @@ def untold(table: Table, completed: Instant, body: bytes) -> bool:
     return put_decisively(table.storage, instant_path(completed), body)
 
 
-def telling_later(_: Any, table: Table, completed: Instant, body: bytes) -> bool:
+def telling_later(_: Any, table: Table, completed: Instant, body: bytes, *__: Any) -> bool:
     """Make an instant visible, and then tell the followers."""
     done = untold(table, completed, body)
     for follower in vars(completion)["own_followers"](table):
