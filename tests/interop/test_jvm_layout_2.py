@@ -11,7 +11,6 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
@@ -77,8 +76,8 @@ def test_a_metadata_table_of_theirs_goes_with_our_consent(
     jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), with_metadata)
     assert (path / ".hoodie/metadata").is_dir()
     later = trips(("a", "x", 2, 2.0), ("c", "z", 2, 2.0))
-    with pytest.raises(OptionError, match=METADATA):
-        HoodieTable(str(path), options).upsert(later)
+    HoodieTable(str(path), options).upsert(later)
+    assert (path / ".hoodie/metadata").is_dir()
     HoodieTable(str(path), {**options, METADATA: "false"}).upsert(later)
     assert not (path / ".hoodie/metadata").exists()
     rows = [("a", "x", 2, 2.0), ("b", "y", 1, 1.0), ("c", "z", 2, 2.0)]
