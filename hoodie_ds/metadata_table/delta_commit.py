@@ -62,7 +62,7 @@ def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
         look_after(table)
         listed, timeline = _seen(storage, instant, records)
     stats = [
-        _put_log(storage, timeline, instant, group, entries, listed[group])
+        _put_log(storage, timeline, instant, group, entries, listed.get(group.partition_path, []))
         for group, entries in sorted(records.items(), key=lambda item: str(item[0]))
         if entries
     ]
@@ -86,7 +86,7 @@ def by_file_group(
     there = {name.lstrip(".").partition("_")[0] for name in names}
     groups = sum(file_id(partition, number) in there for number in range(len(there)))
     if not groups:
-        raise CorruptFileError(f"{storage.root}/{partition} has no file groups; {REBUILD}")
+        raise CorruptFileError(f"{storage.root}/{partition} has no file groups", REBUILD)
     for key, record in records.items():
         group = FileGroupId(partition, file_id(partition, file_group_of(key, groups)))
         found.setdefault(group, {})[key] = record
@@ -109,15 +109,13 @@ def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
 
 def _seen(
     storage: Storage, instant: Instant, groups: Iterable[FileGroupId]
-) -> tuple[dict[FileGroupId, list[FileStatus]], Timeline]:
+) -> tuple[dict[str, list[FileStatus]], Timeline]:
+    """The files of the groups' partitions, and the timeline."""
     # Listed before the timeline: what this does not see is no later slice than the timeline has.
-    listed = {group: _listed(storage, instant, group) for group in groups}
+    # Only in layout 1 do they decide about the names of log files.
+    paths = {group.partition_path for group in groups} if instant.layout == V1.version else ()
+    listed = {path: storage.list(path) for path in paths}
     return listed, load_timeline(storage, instant.layout)
-
-
-def _listed(storage: Storage, instant: Instant, group: FileGroupId) -> list[FileStatus]:
-    """The files of a group's partition where they decide about the name of the log file."""
-    return storage.list(group.partition_path) if instant.layout == V1.version else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.reader.late_columns import Places, rows_at
-from hoodie_ds.reader.log_reader import HELD_BYTES, BlockRecords, LogReader, OpenLogs
+from hoodie_ds.reader.log_reader import HELD_BYTES, LogReader, OpenLogs
 from hoodie_ds.reader.merge_outcomes import MergeOutcome, Positions, merge_outcomes
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
@@ -228,7 +228,7 @@ class FileSliceReader:
         """
         parts: list[RecordSet] = []
         held, limit = 0, _HELD_RECORDS
-        for block in self._log_records(logs, columns):
+        for block in self._log_reader(columns).records(logs):
             if places is not None and block.records.lacking is not None:
                 return self._partial_merger(slice_), block.records  # places are of no use then
             part = block.records if places is None else places.marked(block)
@@ -253,12 +253,6 @@ class FileSliceReader:
     def open_logs(self, slice_: FileSlice) -> OpenLogs:
         """Return the blocks of a slice's log files that count."""
         return self._log_reader(()).open(slice_.logs)
-
-    def _log_records(
-        self, logs: OpenLogs, columns: Sequence[str], among: Positions | None = None
-    ) -> Iterator[BlockRecords]:
-        """Iterate over blocks of log files; see `needed`."""
-        return self._log_reader(columns).records(logs, among)
 
     def _log_reader(self, columns: Sequence[str]) -> LogReader:
         return LogReader(

@@ -27,5 +27,5 @@ def changing(storage: Storage, name: str, *words: str) -> str:
 
 def dropping(properties: TableProperties, name: str) -> tuple[str, ...]:
     """Return the option by which a change drops the metadata table, if it has to."""
-    is_lost = properties.metadata_partitions and not is_kept(properties)
-    return DROPPING if is_lost or (properties.metadata_partitions and name in _REBUILDING) else ()
+    is_lost = name in _REBUILDING or not is_kept(properties)
+    return DROPPING if properties.metadata_partitions and is_lost else ()
