@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
-from hoodie_ds.config.properties import keys
-from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
 from hoodie_ds.metadata_table.column_records import FIRST_VERSION
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS
 from hoodie_ds.metadata_table.stored import REBUILD
+from hoodie_ds.table.metadata_table import index_definition
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.paths import INDEX_DEFINITIONS
 
 _ALWAYS: Final = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
 _MOST: Final = 32
@@ -43,7 +40,7 @@ class ColumnIndex:
         Releases before 1.0 define none, and index all columns.
         """
         columns = parse_avro(avro_schema, "the table's schema")
-        definition = _definition(table)
+        definition = index_definition(table, COLUMN_STATS, _named, REBUILD)
         if definition is None:
             every = (*_always(table), *_indexed(columns, (), len(columns.names)))
             return cls(every, frozenset(every), FIRST_VERSION)
@@ -76,23 +73,7 @@ def _indexed(columns: AvroType, without: tuple[Kind, ...], most: int) -> Iterato
             yield name
 
 
-def _definition(table: Table) -> tuple[list[str], str] | None:
-    """The columns and the version of Hudi's definition of the index; None without one."""
-    if keys.INDEX_DEFINITIONS not in table.properties.raw:
-        return None
-    try:
-        data = table.storage.read(INDEX_DEFINITIONS)
-    except NotFoundError:
-        return None
-    try:
-        definition = json.loads(data)["indexDefinitions"].get(COLUMN_STATS)
-        if definition is None:
-            return None
-        return [str(name) for name in definition["sourceFields"]], str(
-            definition.get("version") or FIRST_VERSION
-        )
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(
-            f"{table.storage.root}/{INDEX_DEFINITIONS}: not Hudi's definitions of indexes "
-            f"({type(error).__name__}: {error}); {REBUILD}"
-        ) from error
+def _named(definition: Mapping[str, Any]) -> tuple[list[str], str]:
+    """The columns and the version of a definition."""
+    version = str(definition.get("version") or FIRST_VERSION)
+    return [str(name) for name in definition["sourceFields"]], version

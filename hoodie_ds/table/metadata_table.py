@@ -8,8 +8,9 @@ without the index keeps its promise.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties import keys
@@ -29,6 +30,7 @@ METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLI
 
 _RECORD_INDEX: Final = "record_index"
 
+T = TypeVar("T")
 Scope = Literal["table", "partition"]
 """Where a record index holds each record key once."""
 
@@ -106,6 +108,27 @@ def _is_indexed_undefined(properties: TableProperties) -> bool:
 
 def _defined(table: Table) -> Scope | None:
     """Return what Hudi's definition of the record index says; None if there is none."""
+    unknown = ", without which it is not known whether a record key may be in two partitions"
+    remedy = "restore the file, or write the table with Hudi"
+    return index_definition(table, _RECORD_INDEX, _scope, remedy, unknown)
+
+
+def _scope(definition: Mapping[str, Any]) -> Scope:
+    is_partitioned = str(definition["indexOptions"].get("isPartitioned")).lower() == "true"
+    return "partition" if is_partitioned else "table"
+
+
+def index_definition(
+    table: Table,
+    name: str,
+    parse: Callable[[Mapping[str, Any]], T],
+    remedy: str,
+    consequence: str = "",
+) -> T | None:
+    """Return what `parse` reads in Hudi's definition of an index; None if there is none.
+
+    A `CorruptFileError` of a damaged file has the remedy.
+    """
     if keys.INDEX_DEFINITIONS not in table.properties.raw:
         return None
     try:
@@ -113,15 +136,11 @@ def _defined(table: Table) -> Scope | None:
     except NotFoundError:
         return None
     try:
-        definition = json.loads(data)["indexDefinitions"].get(_RECORD_INDEX)
-        if definition is None:
-            return None
-        partitioned = str(definition["indexOptions"].get("isPartitioned")).lower() == "true"
+        definition = json.loads(data)["indexDefinitions"].get(name)
+        return None if definition is None else parse(definition)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFileError(
             f"{table.storage.root}/{INDEX_DEFINITIONS}: not Hudi's definitions of indexes "
-            f"({type(error).__name__}: {error}), without which it is not known whether a record "
-            "key may be in two partitions",
-            "restore the file, or write the table with Hudi",
+            f"({type(error).__name__}: {error}){consequence}",
+            remedy,
         ) from error
-    return "partition" if partitioned else "table"
