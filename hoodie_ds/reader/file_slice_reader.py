@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask
-from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
+from hoodie_ds.columns.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.reader.base_rows import BaseRows
 from hoodie_ds.reader.late_columns import Places, rows_at
 from hoodie_ds.reader.log_reader import HELD_BYTES, LogReader, OpenLogs
 from hoodie_ds.reader.merge_outcomes import MergeOutcome, Positions, merge_outcomes
@@ -32,9 +32,6 @@ from hoodie_ds.table.live_files import naming_remedies
 
 _HELD_RECORDS: Final = 1 << 20
 """Records of log files that are held before those of one key are combined."""
-
-_AHEAD_ROWS: Final = 1 << 20
-"""Rows of a base file whose keys are compared at a time."""
 
 WHOLE: Final = (0, 1)
 """The only part of a slice."""
@@ -127,9 +124,7 @@ class FileSliceReader:
                 key = self.outcome_key(slice_, logs)
             known = None if key is None else outcomes.get(key)
             if known is not None:
-                with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
-                    yield from base.staying(columns, known.staying())
-                yield from self.rows_at(logs, known.records, columns)
+                yield from self._known(slice_, logs, known, columns, keep_dictionaries, pruner)
                 return
             places = None if key is None else Places()
             logged, fetched, places = self._fetched(
@@ -149,15 +144,7 @@ class FileSliceReader:
                     if changes is not None:
                         changes.removed(rows.filter(pa.array(~keep)))
                     yield rows.select(columns).filter(pa.array(keep))
-            if lacking is not None and isinstance(merge, PartialMerge):
-                rows = merge.complete_rows(lacking)
-            else:
-                rows = merge.new_rows()
-            found = None if places is None else places.of(rows)
-            if found is not None and self._exceeds_memory(slice_):
-                added = self.rows_at(logs, found, columns)
-            else:
-                added = iter([rows])
+            found, added = self._added(slice_, logs, columns, merge, places, lacking)
             for new in added:
                 if changes is not None:
                     changes.added(new)
@@ -165,6 +152,41 @@ class FileSliceReader:
             if key is not None and found is not None:
                 outcomes.put(key, MergeOutcome.of(staying, found))
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
+
+    def _known(
+        self,
+        slice_: FileSlice,
+        logs: OpenLogs,
+        known: MergeOutcome,
+        columns: Sequence[str],
+        keep_dictionaries: bool,
+        pruner: Pruner | None,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a slice whose merge has a known outcome."""
+        with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
+            yield from base.staying(columns, known.staying())
+        yield from self.rows_at(logs, known.records, columns)
+
+    def _added(
+        self,
+        slice_: FileSlice,
+        logs: OpenLogs,
+        columns: Sequence[str],
+        merge: AnyMerge,
+        places: Places | None,
+        lacking: list[pa.Array] | None,
+    ) -> tuple[Positions | None, Iterator[pa.Table]]:
+        """The rows that come from log files, once those of the base file are merged.
+
+        With them their places, if they were marked.
+        """
+        if lacking is not None and isinstance(merge, PartialMerge):
+            return None, iter([merge.complete_rows(lacking)])
+        rows = merge.new_rows()
+        found = None if places is None else places.of(rows)
+        if found is not None and self._exceeds_memory(slice_):
+            return found, self.rows_at(logs, found, columns)
+        return found, iter([rows])
 
     def _fetched(
         self,
@@ -184,14 +206,12 @@ class FileSliceReader:
         is_late = isinstance(self.merger, Merger) and self._exceeds_memory(slice_)
         if is_late and places is None:
             places = Places()
-        read = () if is_late else columns
-        logged = self.logged(slice_, logs, read, counts, pruner, places)
-        if logged is None or not isinstance(logged[0], PartialMerger):
-            return logged, columns, places
-        if places is not None or whole is not columns:
-            counts.log_blocks, counts.log_records = 0, 0
-            logged = self.logged(slice_, logs, whole, counts, pruner)
-        return logged, whole, None
+        logged = self.logged(
+            slice_, logs, () if is_late else columns, whole, counts, pruner, places
+        )
+        if logged is not None and isinstance(logged[0], PartialMerger):
+            return logged, whole, None
+        return logged, columns, places
 
     def rows_at(
         self, logs: OpenLogs, places: Positions, columns: Sequence[str]
@@ -218,19 +238,22 @@ class FileSliceReader:
         slice_: FileSlice,
         logs: OpenLogs,
         columns: Sequence[str],
+        whole: Sequence[str],
         counts: MergeCounts,
         pruner: Pruner | None = None,
         places: Places | None = None,
     ) -> tuple[AnyMerger, RecordSet] | None:
         """Return the newest record of each key in the log files, with their merger, if any.
 
-        With `places` they are marked. See `read`.
+        They have `columns`, and `places` marks them. If a block has rows with some columns only,
+        they have all of `whole` and a `PartialMerger`, and are not marked. See `read`.
         """
         parts: list[RecordSet] = []
         held, limit = 0, _HELD_RECORDS
         for block in self._log_reader(columns).records(logs):
-            if places is not None and block.records.lacking is not None:
-                return self._partial_merger(slice_), block.records  # places are of no use then
+            if block.records.lacking is not None and (places is not None or whole is not columns):
+                counts.log_blocks, counts.log_records = 0, 0
+                return self.logged(slice_, logs, whole, whole, counts, pruner)
             part = block.records if places is None else places.marked(block)
             counts.log_blocks += 1
             counts.log_records += part.num_rows
@@ -312,7 +335,7 @@ class FileSliceReader:
         return self.schema.append(KEY_FIELD) if lacks_key else self.schema
 
     def _merged(
-        self, base: _Base, merge: AnyMerge, columns: Sequence[str]
+        self, base: BaseRows, merge: AnyMerge, columns: Sequence[str]
     ) -> Iterator[tuple[pa.Table, Mask]]:
         """Yield stored rows piece by piece, and which of them stay.
 
@@ -340,11 +363,11 @@ class FileSliceReader:
         pruner: Pruner | None,
         part: tuple[int, int] = WHOLE,
         is_merged: bool | None = None,
-    ) -> Iterator[_Base]:
+    ) -> Iterator[BaseRows]:
         """The base file; `is_merged` says whether other rows may come in place of its own."""
         base, is_merged = slice_.base, bool(slice_.logs) if is_merged is None else is_merged
         if base is None:
-            yield _Base(None, None, None)
+            yield BaseRows(None, None, None)
             return
         number, parts = part
         if number:
@@ -366,51 +389,4 @@ class FileSliceReader:
                 numbers = range(reader.num_row_groups) if numbers is None else numbers
                 partition = slice_.group.partition_path
                 numbers = pruner.row_groups(reader, partition, numbers, is_merged)
-            yield _Base(reader, numbers, self.only_commits)
-
-
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """The base file of a slice, if it has one; the row groups and commits that count."""
-
-    reader: BaseFileReader | None
-    row_groups: Sequence[int] | None
-    only_commits: tuple[str, ...] | None
-
-    def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows that count piece by piece, in order."""
-        if self.reader is None:
-            return
-        if self.only_commits is None:
-            yield from self.reader.pieces(list(columns), self.row_groups)
-            return
-        times = pa.array(self.only_commits, pa.string())
-        fetched = list(dict.fromkeys([*columns, COMMIT_TIME]))
-        for rows in self.reader.pieces(fetched, self.row_groups):
-            counted = pc.is_in(rows.column(COMMIT_TIME), value_set=times)
-            yield rows.filter(counted).select(list(columns))
-
-    def staying(self, columns: Sequence[str], stays: Mask) -> Iterator[pa.Table]:
-        """Yield the rows that stay, by the rows of the whole file; nothing else is read."""
-        if self.reader is None:
-            return
-        ends = np.cumsum([0, *map(self.reader.rows_in, range(self.reader.num_row_groups))])
-        for number in range(len(ends) - 1) if self.row_groups is None else self.row_groups:
-            start, end = ends[number : number + 2]
-            if not stays[start:end].any():
-                continue
-            for rows in self.reader.pieces(list(columns), [number]):
-                keep = stays[start : start + rows.num_rows]
-                start += rows.num_rows
-                yield rows if keep.all() else rows.filter(pa.array(keep))
-
-    def large_pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the same rows in pieces of about `_AHEAD_ROWS`."""
-        held: list[pa.Table] = []
-        for rows in self.pieces(columns):
-            held.append(rows)
-            if sum(part.num_rows for part in held) >= _AHEAD_ROWS:
-                yield pa.concat_tables(held)
-                held = []
-        if held:
-            yield pa.concat_tables(held)
+            yield BaseRows(reader, numbers, self.only_commits)

@@ -25,7 +25,6 @@ from hoodie_ds.reader.merge_outcomes import MergeOutcome, merge_outcomes
 from hoodie_ds.record.merge.hook_merger import AnyMerge
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.ordering import unconditional
-from hoodie_ds.record.merge.partial_merger import PartialMerger
 from hoodie_ds.table.file_slice import FileSlice
 
 
@@ -65,10 +64,7 @@ class LoggedRows:
             yield from self.reader.rows_at(logs, known.records, columns)
             return
         places = None if key is None else Places()
-        logged = self.reader.logged(slice_, logs, columns, MergeCounts(), places=places)
-        if logged is not None and places is not None and isinstance(logged[0], PartialMerger):
-            places = None
-            logged = self.reader.logged(slice_, logs, columns, MergeCounts())
+        logged = self.reader.logged(slice_, logs, columns, columns, MergeCounts(), places=places)
         if logged is None:
             return
         merger, records = logged
