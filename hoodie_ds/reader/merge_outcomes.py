@@ -7,9 +7,11 @@ record keys: it reads its own columns, of base rows that stay and of records by 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -17,7 +19,6 @@ import numpy.typing as npt
 
 from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.environment import forget_at_fork
-from hoodie_ds.storage.bounded_cache import BoundedCache
 from hoodie_ds.storage.protocol import Storage
 
 _TABLES: Final = 8
@@ -55,10 +56,38 @@ class MergeOutcome:
         return _ENTRY_BYTES + self.packed.nbytes + sum(p.nbytes for p in self.records.values())
 
 
+class MergeOutcomes:
+    """The outcomes of the slices of one table that were used last."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[Hashable, MergeOutcome] = OrderedDict()
+        self._held_bytes = 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> MergeOutcome | None:
+        """Return an outcome; None if it is not known."""
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, outcome: MergeOutcome) -> None:
+        """Keep an outcome, in place of those that were not used for longest."""
+        with self._lock:
+            if key in self._found:
+                return
+            self._found[key] = outcome
+            self._held_bytes += outcome.nbytes
+            while self._held_bytes > _HELD_BYTES:
+                _, dropped = self._found.popitem(last=False)
+                self._held_bytes -= dropped.nbytes
+
+
 @lru_cache(maxsize=_TABLES)
-def merge_outcomes(storage: Storage) -> BoundedCache[Hashable, MergeOutcome]:
+def merge_outcomes(storage: Storage) -> MergeOutcomes:
     """Return the outcomes of a table that this process keeps."""
-    return BoundedCache(_HELD_BYTES)
+    return MergeOutcomes()
 
 
 forget_at_fork(merge_outcomes.cache_clear)

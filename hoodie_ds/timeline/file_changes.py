@@ -7,14 +7,15 @@ action and layout of the timeline. A process reads it once and keeps it small.
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 from hoodie_ds.environment import forget_at_fork
 from hoodie_ds.formats.column_ranges import ColumnRange
-from hoodie_ds.storage.bounded_cache import BoundedCache
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
@@ -137,19 +138,40 @@ def file_changes(storage: Storage, instant: Instant) -> FileChanges:
     `TimelineError` if it was rolled back since then, and `NotFoundError` if the file of another
     action is gone.
     """
-    known = _cache(storage).get(instant)
-    if known is not None:
-        return known
-    if not instant.counts:  # plans are not cached
-        return _read(storage, instant.at(State.REQUESTED))
-    found = _read(storage, instant)
-    _cache(storage).put(instant, found)
-    return found
+    return _cache(storage).get(instant)
+
+
+class _Cache:
+    """What the instants of one table did, the most recently used."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._found: OrderedDict[Instant, FileChanges] = OrderedDict()
+        self._held_bytes = 0
+        self._lock = Lock()
+
+    def get(self, instant: Instant) -> FileChanges:
+        with self._lock:
+            known = self._found.get(instant)
+            if known is not None:
+                self._found.move_to_end(instant)
+                return known
+        if not instant.counts:  # plans are not cached
+            return _read(self._storage, instant.at(State.REQUESTED))
+        found = _read(self._storage, instant)
+        with self._lock:
+            if instant not in self._found:
+                self._found[instant] = found
+                self._held_bytes += found.nbytes
+            while self._held_bytes > _HELD_BYTES:
+                _, dropped = self._found.popitem(last=False)
+                self._held_bytes -= dropped.nbytes
+        return found
 
 
 @lru_cache(maxsize=_TABLES)
-def _cache(storage: Storage) -> BoundedCache[Instant, FileChanges]:
-    return BoundedCache(_HELD_BYTES)
+def _cache(storage: Storage) -> _Cache:
+    return _Cache(storage)
 
 
 forget_at_fork(_cache.cache_clear)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.reader.merge_outcomes import MergeOutcome, merge_outcomes
+from hoodie_ds.reader.merge_outcomes import MergeOutcome, MergeOutcomes
 from hoodie_ds.reader.snapshot import SliceExecutor
-from hoodie_ds.testing import MemoryStorage
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 
 SMALL_GROUPS = {"hoodie.parquet.block.size": "16k"}
@@ -54,7 +53,7 @@ def test_statistics_rule_out_base_rows_of_a_known_outcome(tmp_path: Path) -> Non
 
 
 def test_the_outcomes_of_a_table_have_a_limit_and_leave_in_the_order_of_use() -> None:
-    outcomes = merge_outcomes(MemoryStorage())
+    outcomes = MergeOutcomes()
     large = MergeOutcome.of([~pa.nulls(80 << 20).is_valid().to_numpy(zero_copy_only=False)], {})
     for key in "abc":
         outcomes.put(key, large)

@@ -44,18 +44,18 @@ def test_the_least_recently_used_instant_is_dropped(table: Timeline) -> None:
 def test_a_commit_that_two_threads_read_at_once_is_counted_once(table: Timeline) -> None:
     table.commit(1, base(1)).commit(2, base(2))
     one, two = table.view().timeline.commits
-    known, read = files._cache(table.storage), files._read
+    known = files._Cache(table.storage)
+    read = files._read
 
     def overtaken(storage: Storage, instant: Instant) -> files.FileChanges:
         with patch.object(files, "_read", read):
-            files.file_changes(table.storage, instant)
+            known.get(instant)
         return read(storage, instant)
 
     with patch.object(files, "_read", overtaken):
-        first = files.file_changes(table.storage, one)
-    assert first.named == {base(1)}
-    assert known._held_bytes == first.nbytes
-    assert files.file_changes(table.storage, two).named == {base(2)}
+        assert known.get(one).named == {base(1)}
+    assert known._held_bytes == known.get(one).nbytes
+    assert known.get(two).named == {base(2)}
 
 
 def test_the_plan_of_a_rollback_says_what_it_deletes() -> None:
