@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,10 +13,12 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.metadata_table.record_keys import digest, hashed
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.local import LocalStorage
+from tests.golden.test_metadata_tables import unzipped
 from tests.integration.test_column_statistics_kept import assert_kept, begun, records
 from tests.integration.test_metadata_table import RETAINED
-from tests.integration.test_metadata_table_kept import GOLDEN, KINDS
+from tests.integration.test_metadata_table_kept import KINDS
 from tests.metadata_tables import Recorder
+from tests.rows import without_meta
 from tests.tables import trips
 
 FOOTER = b"org.apache.hudi.bloomfilter"
@@ -38,23 +39,21 @@ def assert_filters_kept(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("index", ["BLOOM", "SIMPLE"])
 def test_each_base_file_has_its_filter(tmp_path: Path, index: str) -> None:
-    with ZipFile(GOLDEN / "v6_cow_files_bf_cs.zip") as files:
-        files.extractall(tmp_path)
+    path = Path(unzipped("v6_cow_files_bf_cs", tmp_path))
     small = {"hoodie.parquet.small.file.limit": "0"}
-    table = HoodieTable(str(tmp_path), {RETAINED: "1", "hoodie.index.type": index, **small})
-    rows = table.read()
-    meta = [column for column in rows.column_names if column.startswith("_hoodie")]
+    table = HoodieTable(str(path), {RETAINED: "1", "hoodie.index.type": index, **small})
+    rows = without_meta(table.read())
     for start in range(3):
-        table.upsert(rows.drop_columns(meta).slice(start, 4))
-    other = rows.drop_columns(meta).slice(0, 1)
+        table.upsert(rows.slice(start, 4))
+    other = rows.slice(0, 1)
     table.upsert(other.set_column(0, "id", pa.array(["other"])))
     table.clean()
     assert table.cluster()
-    filters = assert_filters_kept(tmp_path)
-    there = {path.name for path in tmp_path.glob("*.parquet")}
+    filters = assert_filters_kept(path)
+    there = {file.name for file in path.glob("*.parquet")}
     listed = sum(not kept["isDeleted"] for kept in filters)
     assert listed == len(there) < len(filters)
-    assert_kept(tmp_path)
+    assert_kept(path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

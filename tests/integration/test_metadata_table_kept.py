@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -21,6 +20,7 @@ from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import HEARTBEATS, METADATA_TABLE, instant_path
+from tests.golden.test_metadata_tables import unzipped
 from tests.integration.test_metadata_table import (
     RETAINED,
     findings,
@@ -30,9 +30,9 @@ from tests.integration.test_metadata_table import (
     make,
 )
 from tests.metadata_tables import recorded
+from tests.rows import without_meta
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
 
-GOLDEN = Path(__file__).parents[1] / "golden/metadata"
 METADATA = "hoodie.metadata.enable"
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 
@@ -96,17 +96,15 @@ def test_files_of_change_data_are_listed(tmp_path: Path, version: str) -> None:
 
 @pytest.mark.parametrize("name", ["v6_cow_files__first", "v6_cow_files"])
 def test_a_metadata_table_of_hudi_is_kept(tmp_path: Path, name: str) -> None:
-    with ZipFile(GOLDEN / f"{name}.zip") as files:
-        files.extractall(tmp_path)
-    table = HoodieTable(str(tmp_path), {RETAINED: "1"})
-    rows = table.read()
-    meta = [column for column in rows.column_names if column.startswith("_hoodie")]
+    path = Path(unzipped(name, tmp_path))
+    table = HoodieTable(str(path), {RETAINED: "1"})
+    rows = without_meta(table.read())
     for _ in range(3):
-        table.upsert(rows.drop_columns(meta).slice(0, 2))
+        table.upsert(rows.slice(0, 2))
     table.clean()
-    by = listing(tmp_path)
+    by = listing(path)
     assert by is not None
-    there = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*.parquet")}
+    there = {str(file.relative_to(path)) for file in path.glob("*/*.parquet")}
     assert {file.path for file in by.files(by.partitions())} == there
     assert not [f for f in table.inspect.verify().findings if f.kind is Kind.METADATA_TABLE]
     assert table.read().num_rows == rows.num_rows
