@@ -29,13 +29,14 @@ def delete_newest_commit_log_entry(checkpoint: Path) -> None:
     (commits / f".{newest}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.slow  # test_replay.py has the same in one session
 @pytest.mark.parametrize(
     ("job", "foreach_batch"),
     [
         pytest.param("cow", "", marks=AT_NIGHT),
         ("mor", ""),
         pytest.param("append", "", marks=AT_NIGHT),
-        pytest.param("append", "yes", marks=pytest.mark.slow),
+        ("append", "yes"),
     ],
     indirect=["job"],
 )
