@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.source import HoodieDataSource
     from hoodie_ds.filters.given import Filter
     from hoodie_ds.inspection.changes import TableDiff
+    from hoodie_ds.inspection.commit_metrics import MetricsSink
     from hoodie_ds.inspection.files import TableFiles
     from hoodie_ds.inspection.inspector import Inspector
     from hoodie_ds.inspection.listing import Listing
@@ -108,6 +109,7 @@ __all__ = [
     "MergeHook",
     "MergeHookError",
     "Merged",
+    "MetricsSink",
     "MissedBatchesError",
     "MissingPackageError",
     "NotFoundError",
@@ -169,6 +171,7 @@ _MODULES = {
     "Loss": "hoodie_ds.services.undoing",
     "MergeHook": "hoodie_ds.record.merge.merge_hook",
     "Merged": "hoodie_ds.record.merge.merge_hook",
+    "MetricsSink": "hoodie_ds.inspection.commit_metrics",
     "Orphans": "hoodie_ds.services.orphans",
     "Savepoint": "hoodie_ds.services.savepoint",
     "Scanner": "hoodie_ds.reader.scanner",

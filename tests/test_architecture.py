@@ -27,6 +27,7 @@ DOORS = {
     "boto3": ("sync/",),
     "botocore": ("sync/", "storage/"),
     "duckdb": ("inspection/comparison.py",),
+    "logging": ("log.py", "sync/hive.py"),  # the latter silences the logger of thrift
 }
 PUTS = {"put_if_absent", "put_decisively", "replace", "open_output"}
 PUT_INSTANTS = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -22,12 +23,15 @@ from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS, collect
 from hoodie_ds.config.option_table import with_option_tables
 from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.inspection.commit_metrics import commit_metrics
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.streamer.job import main as streamer
 from hoodie_ds.timeline import paths
 from tests.documents import PROJECT, blocks, document, headings, links, run_example
@@ -197,6 +201,40 @@ def test_the_walk_is_that_of_a_micro_batch(tmp_path: Path) -> None:
         seen = [s[1:] for s in part if not s[1].startswith(("datasource/", "sink/messages"))]
         reached = [way.reaches(*step) for step in seen]
         assert reached == sorted(reached), sorted(zip(reached, seen, strict=True))
+
+
+@pytest.fixture
+def metrics(tmp_path: Path) -> dict[str, str | int]:
+    """Those of a micro-batch of two rows."""
+    for call in batch(tmp_path, 0):
+        call()
+    options = ReadOptions.parse({"path": str(tmp_path / "trips")})
+    found = commit_metrics(storage_to_read(options), BatchId("query", 0))
+    assert found is not None
+    return found
+
+
+def test_the_table_of_metrics_has_all_names(metrics: dict[str, str | int]) -> None:
+    table = REFERENCE.split("\n| metric | what it is |\n")[1].split("\n\n")[0]
+    named = [n for line in table.splitlines() for n in re.findall(r"`(\w+)`", line.split("|")[1])]
+    # the first is given by the listener, the last only there if there are any
+    assert sorted(named) == sorted({"path", *metrics, "failed_services"})
+    assert (metrics["num_rows"], metrics["num_inserts"], metrics["num_files"]) == (2, 2, 2)
+    assert int(metrics["written_bytes"]) > 0
+
+
+def test_the_example_of_a_sink_sends_metrics(metrics: dict[str, str | int]) -> None:
+    code = next(code for code in blocks(REFERENCE, "python") if "to_statsd" in code)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("localhost", 0))
+        server.settimeout(10)
+        port = server.getsockname()[1]
+        names: dict[str, Any] = {}
+        exec(code.split("listener = ")[0].replace("8125", str(port)), names)
+        names["to_statsd"](metrics)
+        sent = [server.recv(100).decode() for _ in range(4)]
+    assert sent[0] == "trips.num_rows:2|c"
+    assert sent[1] == f"trips.written_bytes:{metrics['written_bytes']}|c"
 
 
 def test_the_rooms_of_the_house_are_those_of_the_package() -> None:

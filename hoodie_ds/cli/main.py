@@ -8,7 +8,7 @@ import click
 
 import hoodie_ds
 from hoodie_ds.cli import changes, checks, creation, views
-from hoodie_ds.cli.target import NARROWEST, Commands
+from hoodie_ds.cli.target import FAILED, FOUND, MISUSED, NARROWEST, STOPPED, Commands
 
 SECTIONS: Final = {
     "Look": views.COMMANDS,
@@ -19,9 +19,23 @@ SECTIONS: Final = {
 
 _HELP: Final = """Inspect a Hudi table, check it and repair it, without Spark or a JVM.
 
-    PATH is the table's folder, or a URL such as s3://bucket/table. Exit codes: 0 done, 1 refused
-    or failed, 2 the command line or an option is wrong, 3 a check found something, 130 stopped
-    by Ctrl-C."""
+    PATH is the table's folder, or a URL such as s3://bucket/table. A command that changes a table
+    shows what it would do and asks first."""
+
+_EXIT_CODES: Final = (
+    ("0", "done"),
+    (str(FAILED), "refused or failed"),
+    (str(MISUSED), "the command line or an option is wrong"),
+    (str(FOUND), "a check found something"),
+    (str(STOPPED), "stopped by Ctrl-C"),
+)
+EXAMPLES: Final = (
+    ("hoodie-py show /tmp/trips", "the table at a glance"),
+    ("hoodie-py read /tmp/trips --where 'city = oslo' --json", "rows, as JSON"),
+    ("hoodie-py verify s3://bucket/trips", "check files, rows and keys"),
+    ("hoodie-py compact /tmp/trips --dry-run", "what a compaction would do"),
+    ("hoodie-py load /tmp/rides rides.csv --key id", "make a table of a CSV file"),
+)
 
 
 @click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,6 +44,7 @@ _HELP: Final = """Inspect a Hudi table, check it and repair it, without Spark or
     "--width",
     type=click.IntRange(min=NARROWEST),
     envvar="HOODIE_PY_WIDTH",
+    show_envvar=True,
     help="Columns of the output; those of the terminal by default.",
 )
 @click.option("--columns-of-shell", envvar="COLUMNS", hidden=True)
@@ -40,6 +55,7 @@ def main(width: int | None, columns_of_shell: str | None) -> None:
         click.get_current_context().params["width"] = int(columns)
 
 
+main.notes = {"Examples": EXAMPLES, "Exit codes": _EXIT_CODES}
 main.sections = {title: tuple(c.name or "" for c in found) for title, found in SECTIONS.items()}
 for _command in (one for found in SECTIONS.values() for one in found):
     main.add_command(_command)

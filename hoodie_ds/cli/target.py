@@ -89,6 +89,7 @@ def on_table(function: FunctionT) -> FunctionT:
             multiple=True,
             metavar=_PAIR,
             envvar=_STORAGE_VARIABLE,
+            show_envvar=True,
             help="Option of the file system, such as endpoint_url=http://host:9000.",
         ),
         click.option(
@@ -96,12 +97,14 @@ def on_table(function: FunctionT) -> FunctionT:
             multiple=True,
             metavar=_PAIR,
             envvar="HOODIE_PY_CONF",
+            show_envvar=True,
             help="Option of Hudi or of this library; wins over --props.",
         ),
         click.option(
             "--props",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             envvar="HOODIE_PY_PROPS",
+            show_envvar=True,
             help="Properties file of hoodie.* options.",
         ),
         click.argument("path", type=click.Path()),
@@ -174,6 +177,8 @@ class Commands(click.Group):
     """A group of commands, listed by kind, whose errors are one line."""
 
     sections: dict[str, tuple[str, ...]]
+    notes: dict[str, tuple[tuple[str, str], ...]]
+    """What the help says below the commands, by title."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a `HoodieError` or `OSError` becomes one line and an exit code."""
@@ -200,6 +205,9 @@ class Commands(click.Group):
                 formatter.write_dl(
                     [(name, one.get_short_help_str(100)) for name, one in found if one]
                 )
+        for title, lines in self.notes.items():
+            with formatter.section(title):
+                formatter.write_dl(lines)
 
 
 class Ended(click.ClickException):

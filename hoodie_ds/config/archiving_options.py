@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,11 +10,10 @@ from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.enums import CleaningPolicy
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, Option
+from hoodie_ds.log import Log
 
 if TYPE_CHECKING:
     from typing import Self
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +99,7 @@ def _refuse_crossed(given: GivenOptions, fewest: int, most: int) -> None:
 @lru_cache(maxsize=256)
 def _warn_of_raised(fewest: int, raised: int, most: int, most_raised: int) -> None:
     """Warn once in a process that more instants stay than was asked for."""
-    _log.warning(
+    Log().warning(
         "%s = %d is raised to %d, and %s = %d to %d: a clean retains %d commits by default, which "
         "stay on the timeline; give a smaller %s to archive them",
         ArchivingOptions.min_commits.key,

@@ -10,7 +10,6 @@ asked.
 from __future__ import annotations
 
 import difflib
-import logging
 import os
 import re
 from collections.abc import Mapping
@@ -53,6 +52,7 @@ from hoodie_ds.config.table_options import (
     TableOptions,
 )
 from hoodie_ds.errors import OptionError
+from hoodie_ds.log import Log
 
 
 def _declared(*groups: type[OptionGroup]) -> tuple[Option[Any], ...]:
@@ -110,7 +110,6 @@ _SQL_TABLE_TYPES: Final = ("cow", "mor")
 _OF_OTHERS: Final = ("spark.", "parquet.", "orc.", "avro.", "fs.", "mapreduce.")
 """Prefixes of Spark's and Hadoop's own keys, which may come near one of ours."""
 _LOOK_UP: Final = "unknown option; leave it out, or look for its name in conf/README.md"
-_log = logging.getLogger("hoodie_ds")
 
 
 def collect(raw: Mapping[str, object]) -> GivenOptions:
@@ -245,4 +244,4 @@ def _warn_once(reasons: tuple[tuple[str, str], ...]) -> None:
         f"{', '.join(key for _, key in group)} ({reason})"
         for reason, group in groupby(reasons, key=itemgetter(0))
     )
-    _log.warning("options that have no effect here; rows are the same: %s", "; ".join(groups))
+    Log().warning("options that have no effect here; rows are the same: %s", "; ".join(groups))

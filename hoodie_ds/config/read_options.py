@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -14,8 +13,7 @@ from hoodie_ds.config.query_instant import EARLIEST, FIRST
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions, StreamOptions
 from hoodie_ds.config.restricted_options import BOTH_RESTRICTED, READ_RESTRICTED
 from hoodie_ds.errors import OptionError
-
-_log = logging.getLogger("hoodie_ds")
+from hoodie_ds.log import Log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +75,7 @@ def _incremental(
         return None
     asked_for = IncrementalOptions.of(given)
     if asked_for.begin == EARLIEST:
-        _log.warning(
+        Log().warning(
             "%s=%s is after every instant, as Hudi compares strings, so that no rows are returned; "
             "%s begins with the first commit", begin.key, EARLIEST, FIRST,
         )  # fmt: skip

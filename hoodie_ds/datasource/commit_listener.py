@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import json
-import logging
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -24,23 +21,15 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.utils import is_remote
 
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.errors import HoodieError, TableNotFoundError
+from hoodie_ds.errors import HoodieError
 from hoodie_ds.inspection.arguments import options as given_options
-from hoodie_ds.services.failures import noted_failures
-from hoodie_ds.sink.messages import METRICS_KEY
-from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId
+from hoodie_ds.inspection.commit_metrics import MetricsSink, commit_metrics
+from hoodie_ds.log import LOGGER, Log
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.storage.connect import storage_to_read
-from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.table import open_table
-from hoodie_ds.timeline.loading import read_commit
-
-_LOOK_BACK: Final = 20
-"""Commits to search: other writers may have committed after the batch."""
 
 _LAST_REPORTS_MS: Final = 2_000
 """How long the end of a process waits for the reports of finished batches."""
-
-_log = logging.getLogger("hoodie_ds")
 
 
 class CommitListener(StreamingQueryListener):
@@ -50,12 +39,9 @@ class CommitListener(StreamingQueryListener):
     ----------
     opts : mapping of str to str
         ``path`` of the table, and options to read it.
-    report : callable, optional
-        Takes the metrics by name: ``path`` of the table, ``instant``, ``batch_id``, and the fields
-        of ``WriteMetrics``; if table services of the batch failed, ``failed_services`` says which
-        and why, and ``num_failed_services`` counts those of the driver too. By default they are
-        logged at level INFO, or, in a process that has set up no logging, written to standard
-        error.
+    report : MetricsSink, optional
+        Takes the metrics of each commit. By default they are logged at level INFO, or, in a process
+        that has set up no logging, written to standard error.
 
     Examples
     --------
@@ -65,10 +51,9 @@ class CommitListener(StreamingQueryListener):
     def __init__(
         self,
         opts: Mapping[str, str],
-        report: Callable[[Mapping[str, str | int]], None] | None = None,
+        report: MetricsSink | None = None,
     ) -> None:
-        options = ReadOptions.parse(given_options(opts))
-        self._options = options
+        self._options = ReadOptions.parse(given_options(opts))
         self._report = report or _show
         atexit.register(_leave, weakref.ref(self))
 
@@ -81,7 +66,7 @@ class CommitListener(StreamingQueryListener):
         try:
             found = commit_metrics(storage_to_read(self._options), batch)
         except HoodieError as error:
-            _log.warning("no metrics of %s: %s", batch, error)
+            Log(self._options.base_path).warning("no metrics of %s: %s", batch, error)
             return
         if found is not None:
             self._report({"path": self._options.base_path, **found})
@@ -90,30 +75,13 @@ class CommitListener(StreamingQueryListener):
         """Do nothing."""
 
 
-def commit_metrics(storage: Storage, batch: BatchId) -> dict[str, str | int] | None:
-    """Read the metrics of a micro-batch's commit; None if there is none, or it is long past."""
-    try:
-        timeline = open_table(storage).load_timeline()
-    except TableNotFoundError:  # there was no row yet
-        return None
-    for instant in islice(timeline.commits_backwards(), _LOOK_BACK):
-        extra = read_commit(storage, instant).extra
-        if extra.get(BATCH_KEY) == batch.to_json():
-            metrics = json.loads(extra.get(METRICS_KEY, "{}"))
-            failed = noted_failures(storage, instant.time)
-            if failed:  # the commit does not know of those on the driver
-                metrics["num_failed_services"] = len(failed)
-                metrics["failed_services"] = "; ".join(map(str, failed))
-            return {"instant": instant.time, "batch_id": batch.batch_id, **metrics}
-    return None
-
-
 def _show(metrics: Mapping[str, str | int]) -> None:
-    line = ", ".join(f"{name} {value}" for name, value in metrics.items())
-    if _log.hasHandlers():
-        _log.info("%s", line)
+    path, instant = str(metrics["path"]), str(metrics["instant"])
+    line = ", ".join(f"{name} {value}" for name, value in metrics.items() if name != "path")
+    if LOGGER.hasHandlers():
+        Log(path, instant).info("%s", line)
     else:  # Python would drop it
-        sys.stderr.write(f"hoodie_ds: {line}\n")
+        sys.stderr.write(f"hoodie_ds: {path}: {line}\n")
 
 
 def _leave(own: weakref.ref[CommitListener]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -14,6 +13,7 @@ from pyspark.sql.utils import is_remote
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence
 from hoodie_ds.datasource.triggers import refuse_continuous
+from hoodie_ds.log import Log
 
 _REGISTERED: Final = "spark.hoodie_ds.registered"
 _PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
@@ -21,7 +21,6 @@ _OF_HUDI: Final = ("hoodie.", "spark.hoodie.")
 _ARROW_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _UNLIMITED: Final = "2147483647"
 _UNSET: Final = "1"  # must parse as a size; no user limits a batch to one byte
-_log = logging.getLogger("hoodie_ds")
 
 
 def register(spark: SparkSession) -> None:
@@ -56,7 +55,7 @@ def _warn_of_session_options(spark: SparkSession) -> None:
     """Spark passes only the options of the call to a Python data source."""
     found = sorted(key for key in spark.conf.getAll if key.startswith(_OF_HUDI))
     if found:
-        _log.warning(
+        Log().warning(
             "settings of the Spark session have no effect on hoodie_py: %s; give them as options "
             "of the read or write, without 'spark.'",
             ", ".join(found),
@@ -94,4 +93,4 @@ def prefer_large_arrow_batches(spark: SparkSession) -> None:
     default = spark.conf.get(_ARROW_BYTES)
     if default != _UNLIMITED and spark.conf.get(_ARROW_BYTES, _UNSET) == _UNSET:
         spark.conf.set(_ARROW_BYTES, _UNLIMITED)
-        _log.info("%s set to %s (was %s): see conf/README.md", _ARROW_BYTES, _UNLIMITED, default)
+        Log().info("%s set to %s (was %s): see conf/README.md", _ARROW_BYTES, _UNLIMITED, default)

@@ -9,7 +9,6 @@ change a row of another key.
 
 from __future__ import annotations
 
-import logging
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_filter import rows_that_match
 from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.filters.given import Filter, predicate_of
+from hoodie_ds.log import Log
 from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -67,8 +67,6 @@ _READER: Final = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
-
-_log = logging.getLogger("hoodie_ds")
 
 
 def read(
@@ -156,7 +154,7 @@ def _folder(spark: SparkSession, storage: Storage, base_path: str) -> str | None
         except (PySparkException, Py4JJavaError):
             continue
         return folder
-    _log.info("Spark itself has no access to %s: its files are read through Python", place)
+    Log(place).info("Spark itself has no access to it: its files are read through Python")
     return None
 
 

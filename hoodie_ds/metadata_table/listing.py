@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.file_records import ALL_PARTITIONS
 from hoodie_ds.metadata_table.payload import FILES, Record
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
@@ -14,8 +14,6 @@ from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, MetadataTa
 from hoodie_ds.metadata_table.trust import lacking
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.timeline.paths import in_partition
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class MetadataListing:
             return None
         missing = next(lacking(metadata), None)
         if missing is not None:
-            _log.debug("%s lacks %s", metadata.view.storage.root, missing)
+            Log(metadata.view.storage.root).debug("lacks %s", missing)
             return None
         return cls(metadata)
 

@@ -6,11 +6,11 @@ the next compaction.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from typing import Final
 
 from hoodie_ds.errors import HoodieError
+from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.compaction import compact_if_due, put_once
 from hoodie_ds.metadata_table.stored import EXTENSION, MetadataTable, latest_compaction
 from hoodie_ds.table.file_slice import BaseFile, LogFile
@@ -24,8 +24,6 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following, padded
 from hoodie_ds.timeline.loading import archive_folder
 from hoodie_ds.timeline.paths import HOODIE, METADATA_TABLE, V1, instant_path
-
-_log = logging.getLogger("hoodie_ds")
 
 _VERSIONS: Final = 3
 """Versions of each file group that stay: more than 20 delta commits, which Hudi retains."""
@@ -50,7 +48,7 @@ def look_after(table: Table) -> None:
             assert changed is not None
             service(changed)
     except HoodieError as error:
-        _log.warning("%s/%s is not compacted: %s", table.storage.root, METADATA_TABLE, error)
+        Log(table.storage.root).warning("%s is not compacted: %s", METADATA_TABLE, error)
 
 
 def _clean(metadata: MetadataTable) -> None:

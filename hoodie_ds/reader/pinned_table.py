@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from hoodie_ds.columns.meta_columns import with_meta_columns
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
+from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.record_index import indexed_groups
 from hoodie_ds.metadata_table.statistics import ColumnStatistics, partition_bounds
@@ -29,8 +29,6 @@ from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import table_schema, virtual_keys
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,10 @@ class PinnedTable:
         schema = self.schema if then.first_commit is None else _columns(self.table, then)
         return replace(self, timeline=then, schema=schema, is_past=True)
 
+    @property
+    def _log(self) -> Log:
+        return Log(self.table.storage.root)
+
     def slices(self, pruner: Pruner | None = None) -> Iterator[FileSlice]:
         """Latest file slices, partition by partition, without those that a pruner rules out.
 
@@ -125,7 +127,7 @@ class PinnedTable:
             among = partial(_is_among, keeps, out)
             check_nothing_is_missing(self.table.storage, self.timeline, found, among=among)
         except HoodieError as error:
-            _log.debug("the folders are listed, and not the metadata table: %s", error)
+            self._log.debug("the folders are listed, and not the metadata table: %s", error)
             return None
         if groups is not None:
             files = [file for file in files if _group(file) in groups]
@@ -147,7 +149,7 @@ class PinnedTable:
         try:
             known = partition_bounds(metadata, paths, columns)
         except HoodieError as error:
-            _log.debug("no statistics of partitions are used: %s", error)
+            self._log.debug("no statistics of partitions are used: %s", error)
             return
         yield from (path for path in paths if not pruner.may_hold(path, known.get(path, {})))
 
@@ -165,7 +167,7 @@ class PinnedTable:
         try:
             return indexed_groups(metadata, pruner.keys.keys)
         except HoodieError as error:
-            _log.debug("no record index of the metadata table is used: %s", error)
+            self._log.debug("no record index of the metadata table is used: %s", error)
             return None
 
     def _with_matches(
@@ -179,7 +181,7 @@ class PinnedTable:
         try:
             known = ColumnStatistics(metadata).bounds(alone, self._used(pruner))
         except HoodieError as error:
-            _log.debug("no statistics of the metadata table are used: %s", error)
+            self._log.debug("no statistics of the metadata table are used: %s", error)
             known = {}
         return (found for found in slices if pruner.keeps_slice(found, known))
 

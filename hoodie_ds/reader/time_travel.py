@@ -5,12 +5,12 @@ Requested times of commits count, in every version of the table, as in Hudi.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Final
 
 from hoodie_ds.config.query_options import QueryOptions
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.log import Log
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table
@@ -20,8 +20,6 @@ from hoodie_ds.timeline.bodies.replace_plan import is_clustering
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.paths import instant_path
 from hoodie_ds.timeline.timeline import Timeline
-
-_log = logging.getLogger("hoodie_ds")
 
 _UNDER_ITS_OWN_NAME: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 """Actions of writes: pending instants of others change no row."""
@@ -51,10 +49,9 @@ def travel(pinned: PinnedTable, moment: str) -> PinnedTable:
             raise _gone(table, moment, "its commits have been archived")
     first = timeline.first_commit
     if newest is None and first is not None:  # no error, as in Hudi
-        _log.warning(
-            "%s: as of %s the table is empty; its first commit is %s",
-            table.storage.root, moment, first.time,
-        )  # fmt: skip
+        Log(table.storage.root).warning(
+            "as of %s the table is empty; its first commit is %s", moment, first.time
+        )
     return pinned.at(then)
 
 

@@ -7,7 +7,6 @@ reported, and the service is due again with a later batch.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -16,10 +15,9 @@ import pyarrow as pa
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import HoodieError, NotFoundError, StorageError
+from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import FAILED_SERVICES
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def attempted(
         work()
     except (HoodieError, OSError, pa.ArrowException) as error:
         failure = ServiceFailure(service, instant, f"{type(error).__name__}: {error}")
-        _log.warning("%s: %s; a later batch tries again", root, failure)
+        Log(root, instant).warning("%s; a later batch tries again", failure)
         return failure
     return None
 

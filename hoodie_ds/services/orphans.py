@@ -7,13 +7,13 @@ deletes the files that its markers name, so orphans are files of engines or cras
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.config.properties.keys import INITIAL_VERSION
 from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
+from hoodie_ds.log import Log
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.storage.protocol import FileStatus, Storage
@@ -27,9 +27,6 @@ from hoodie_ds.timeline.rollbacks import refuse_restore, undone_times
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Decision
 from hoodie_ds.transaction.lost_instants import vanished_instants
-
-_log = logging.getLogger("hoodie_ds")
-
 
 _FIRST_WITH_OWN_LOGS: Final = 8
 """From this table version on each log file is named after the commit that wrote it."""
@@ -160,5 +157,5 @@ def delete_orphans(context: ServiceContext, *, dry: bool = False) -> Orphans:
     found, _ = find_orphans(table, timeline, files)
     if found and not dry:
         table.storage.delete_many([status.path for status in found])
-        _log.info("%s: %d files deleted that no commit names", table.storage.root, len(found))
+        Log(table.storage.root).info("%d files deleted that no commit names", len(found))
     return Orphans(tuple(s.path for s in found), sum(s.size for s in found), dry)

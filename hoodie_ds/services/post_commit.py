@@ -7,7 +7,6 @@ service is its failure.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -16,6 +15,7 @@ from typing import Final, TypeVar
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import HoodieError
+from hoodie_ds.log import Log
 from hoodie_ds.services.archiving import archive_if_due
 from hoodie_ds.services.cleaning import clean_if_due
 from hoodie_ds.services.compaction.compactor import Compactor
@@ -29,7 +29,6 @@ from hoodie_ds.timeline.timeline import Timeline
 
 T = TypeVar("T")
 
-_log = logging.getLogger("hoodie_ds")
 
 _DELETED_AFTER_A_BATCH: Final = 1000
 _ARCHIVED_AFTER_A_BATCH: Final = 100
@@ -135,7 +134,7 @@ def _follow(context: ServiceContext) -> None:
     try:
         table = open_table(context.storage)
     except HoodieError as error:
-        _log.warning("%s: what follows the table waits for the next write: %s", root, error)
+        Log(root).warning("what follows the table waits for the next write: %s", error)
         return
     named = [one for one in context.followers(table) if one.names_files]
     _in_turn({one.service: partial(one.after, table) for one in named}, root)

@@ -6,10 +6,10 @@ and gives up; the next process resumes an interrupted restore.
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.log import Log
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.earlier_state import check_files_are_kept, later_writes, table_archive
 from hoodie_ds.services.rollback import carried_without, check_no_savepoint
@@ -27,8 +27,6 @@ from hoodie_ds.transaction.rollback import finish_rollback
 
 _LENGTHS: Final = (14, 17)
 
-_log = logging.getLogger("hoodie_ds")
-
 
 def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> Undoing:
     """Remove all writes after one from a table; see `HoodieTable.restore`."""
@@ -42,7 +40,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     for restore in begun:
         undoing = _pending(table, restore)
         finish_restore(table, restore, context.clock)
-        _log.info("%s: restored %s", storage.root, undoing)
+        Log(storage.root, restore.time).info("restored %s", undoing)
         if undoing.target == to:
             return undoing
     if dry:
@@ -68,7 +66,7 @@ def restore_by_hand(context: ServiceContext, to: str, *, dry: bool = False) -> U
     timeline = context.decide(table, Action.RESTORE, decide)
     for restore in timeline.pending_restores:
         finish_restore(table, restore, context.clock)
-    _log.info("%s: restored %s", storage.root, found[0])
+    Log(storage.root).info("restored %s", found[0])
     return found[0]
 
 

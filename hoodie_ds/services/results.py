@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, overload
 
 from hoodie_ds.config.service_switches import Service
+from hoodie_ds.log import Log
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
 from hoodie_ds.timeline.bodies.clustering_plan import ClusteringPlan
@@ -24,8 +24,6 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _UNIT: Final = 1024
 _NAMED: Final = 3
 """Instant times that a string lists; of more only the first and the last are shown."""
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ def work_of(table: Table, time: str) -> Work:
 
 def tell(root: str, service: Service, time: str, work: Work) -> None:
     """Log that a service has carried out an instant."""
-    _log.info("%s: %s %s: %s", root, service.value, time, work)
+    Log(root, time).info("%s %s: %s", service.value, time, work)
 
 
 def size_text(size: int) -> str:

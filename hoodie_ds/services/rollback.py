@@ -6,11 +6,11 @@ in the middle of its commit finds it there, and checks again what it is based on
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.log import Log
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.earlier_state import check_files_are_kept
 from hoodie_ds.services.undoing import Loss, Undoing, check_written_since
@@ -34,8 +34,6 @@ from hoodie_ds.transaction.rolled_back_batches import record_rolled_back
 from hoodie_ds.transaction.undated_entries import date_entries
 
 _BEFORE_ALL: Final = "0" * 17
-
-_log = logging.getLogger("hoodie_ds")
 
 
 def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = False) -> Undoing:
@@ -63,7 +61,7 @@ def roll_back_by_hand(context: ServiceContext, time: str | None, *, dry: bool = 
         return Decided(Outcome.UNDO, instant, plan, carried)
 
     context.decide(table, Action.ROLLBACK, decide)
-    _log.info("%s: rolled %s", table.storage.root, found[0])
+    Log(table.storage.root).info("rolled %s", found[0])
     return found[0]
 
 

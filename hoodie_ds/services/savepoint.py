@@ -6,12 +6,12 @@ of the log: a clean that was being planned meanwhile is planned again, with the 
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from itertools import chain
 
 from hoodie_ds.errors import TimelineError
 from hoodie_ds.formats.log.log_block import first_instant
+from hoodie_ds.log import Log
 from hoodie_ds.services.archive_planner import hidden_files
 from hoodie_ds.services.archiving import archive_left_behind, left_behind
 from hoodie_ds.services.cleaning import clean
@@ -30,8 +30,6 @@ from hoodie_ds.timeline.paths import in_partition
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import Outcome
 from hoodie_ds.transaction.temporary_files import left_over
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,7 +92,7 @@ def make_savepoint(
         return Decided(Outcome.SCHEDULE, instant, body)
 
     context.decide(table, Action.SAVEPOINT, decide)
-    _log.info("%s: savepoint %s", storage.root, found[0])
+    Log(storage.root, found[0].time).info("savepoint %s", found[0])
     return found[0]
 
 
@@ -123,7 +121,7 @@ def delete_savepoint(context: ServiceContext, time: str, *, dry: bool = False) -
         return Decided(Outcome.ROLL_BACK, table.instant(time, Action.SAVEPOINT, State.INFLIGHT))
 
     context.decide(table, Action.SAVEPOINT, decide)
-    _log.info("%s: savepoint deleted, %s", table.storage.root, found[0])
+    Log(table.storage.root, time).info("savepoint deleted, %s", found[0])
     return found[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
@@ -22,6 +21,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
+from hoodie_ds.log import Log
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
@@ -30,8 +30,6 @@ from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import added_columns
 from hoodie_ds.timeline.timeline import Timeline
-
-_log = logging.getLogger("hoodie_ds")
 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
@@ -63,9 +61,10 @@ def warn_of_copies(plan: WritePlan) -> None:
     adds = not plan.looks_up and plan.operation is not Operation.DELETE_PARTITION
     if adds and plan.index is not None and record_index(plan.table):
         _warn_once(
-            f"{plan.table.storage.root}: {plan.operation.value} does not look for stored keys, and "
+            plan.table.storage.root,
+            f"{plan.operation.value} does not look for stored keys, and "
             "Hudi cannot build the table's record index (record_index) again once a key is there "
-            f"twice: upsert, or insert with {OperationOptions.duplicate_policy.key} = fail"
+            f"twice: upsert, or insert with {OperationOptions.duplicate_policy.key} = fail",
         )
 
 
@@ -85,13 +84,14 @@ def warn_of_new_columns(
             then = "get nulls"
         elif options.merge_hook is not None:
             then = f"are refused, unless {nulls}"
-        _warn_once(f"{root}: a batch adds to the table: {added}; rows of batches without it {then}")
+        text = f"a batch adds to the table: {added}; rows of batches without it {then}"
+        _warn_once(root, text)
 
 
 @lru_cache(maxsize=256)
-def _warn_once(text: str) -> None:
+def _warn_once(root: str, text: str) -> None:
     """Warn once per process."""
-    _log.warning("%s", text)
+    Log(root).warning("%s", text)
 
 
 def columns_to_keep(

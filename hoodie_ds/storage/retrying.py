@@ -8,7 +8,6 @@ effect, a taken name's content is compared with the intended one; a try without 
 from __future__ import annotations
 
 import builtins
-import logging
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import BinaryIO, Final, TypeVar, cast
 from hoodie_ds.config.file_options import StorageOptions
 from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
+from hoodie_ds.log import Log
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.storage.streams import GuardedInput, whole_output
@@ -25,8 +25,6 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_MS: Final = 100
 _LONGEST_PAUSE_MS: Final = 10_000
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +112,6 @@ class RetryingStorage:
                         f"{error}; gave up after {tries} tries in {spent} ms "
                         f"({StorageOptions.storage_retry_ms.key} = {self.deadline_ms})"
                     ) from error
-                _log.debug("try %d failed: %s", tries, error)
+                Log().debug("try %d failed: %s", tries, error)
             waited += self.pauses.pause(min(longest, self.deadline_ms - spent))
             longest, tries = min(2 * longest, _LONGEST_PAUSE_MS), tries + 1

@@ -19,6 +19,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+import hoodie_ds
 from hoodie_ds.config.base_path import scheme_of
 from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.write_options import WriteOptions
@@ -183,7 +184,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PAIR = "key=value"
 
 
-@click.command()
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 failed, 2 the command line or an option is wrong, 130 stopped by "
+    "Ctrl-C after a whole batch. Run it again with the same checkpoint to go on.",
+)
+@click.version_option(hoodie_ds.__version__, prog_name="hoodie-streamer")
 @click.option("--source-format", required=True, help="Streaming source: parquet, kafka, rate, ...")
 @click.option("--source-option", multiple=True, metavar=_PAIR, help="Option of the source.")
 @click.option("--source-schema", help="Columns of the source as Spark DDL, or @FILE with it.")
@@ -222,7 +228,10 @@ def main(
     remote: str | None,
     spark_conf: tuple[str, ...],
 ) -> None:
-    """Stream a source into a Hudi table, exactly once."""
+    """Stream a source into a Hudi table, exactly once.
+
+    Options, schema, source, trigger and checkpoint are checked before Spark starts.
+    """
     console = Console()
     try:
         options = table_options(target_base_path, props, hoodie_conf)

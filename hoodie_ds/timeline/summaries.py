@@ -8,7 +8,6 @@ one is due without reading it.
 from __future__ import annotations
 
 import json
-import logging
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeVar
 import xxhash
 
 from hoodie_ds.errors import StorageError
+from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import SUMMARIES
 from hoodie_ds.timeline.settled_instants import MALFORMED
@@ -31,8 +31,6 @@ _CHECKSUM_BYTES: Final = 16
 
 
 T = TypeVar("T")
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def _made(storage: Storage, path: str, make: Callable[[Mapping[str, Any]], T]) -
     try:
         return make(_parse(storage.read(path)))
     except (StorageError, *MALFORMED) as error:
-        _log.debug("%s/%s cannot be used: %s", storage.root, path, error)
+        Log(storage.root).debug("%s cannot be used: %s", path, error)
         return None
 
 

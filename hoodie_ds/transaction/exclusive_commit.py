@@ -6,7 +6,6 @@ dead may be in the middle of a commit while the new one begins. Several writers 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from hoodie_ds.errors import (
     TimelineError,
 )
 from hoodie_ds.formats.column_ranges import ColumnRange
+from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.table.table import Table
@@ -43,8 +43,6 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 
 Named: TypeAlias = Mapping[str, Mapping[str, ColumnRange]]
 """Files with the ranges of their columns, of which nothing may be known."""
-
-_log = logging.getLogger("hoodie_ds")
 
 
 @dataclass
@@ -208,7 +206,9 @@ def finish(table: Table, decision: Decision, manifest: bytes, named: Named | Non
         delete_temporary(storage, instant.time)
     except StorageError as error:
         # The batch is in the table: if this failed, it would be written twice.
-        _log.warning("%s: the next batch will clean up after this one: %s", storage.root, error)
+        Log(storage.root, instant.time).warning(
+            "the next batch will clean up after this one: %s", error
+        )
 
 
 def store_summaries(storage: Storage, timeline: Timeline) -> None:
@@ -217,7 +217,7 @@ def store_summaries(storage: Storage, timeline: Timeline) -> None:
         save_timeline(storage, timeline.layout)
         save_live_files(storage, timeline)
     except HoodieError as error:
-        _log.debug("%s: no summary of commits was stored: %s", storage.root, error)
+        Log(storage.root).debug("no summary of commits was stored: %s", error)
 
 
 def _is_gone(storage: Storage, pending: Instant) -> bool:

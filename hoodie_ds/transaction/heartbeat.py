@@ -6,16 +6,14 @@ measured by the storage's clock, as clocks of machines may differ by more than a
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from hoodie_ds.errors import StorageError
+from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import HEARTBEATS, LOCKS, STORAGE_CLOCK, heartbeat_path
-
-_log = logging.getLogger("hoodie_ds")
 
 
 def storage_now_ms(storage: Storage) -> int:
@@ -79,4 +77,4 @@ def _try_to_beat(storage: Storage, time: str) -> None:
     try:
         beat(storage, time)
     except StorageError as error:
-        _log.warning("%s: no heartbeat of instant %s: %s", storage.root, time, error)
+        Log(storage.root, time).warning("no heartbeat of instant %s: %s", time, error)

@@ -7,7 +7,6 @@ not depend on them: see `decision_log`.
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,12 +17,11 @@ from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.enums import LockProvider
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError, StorageError
+from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import FILE_LOCK, HOODIE, LEASES, number_in, numbered_path
 from hoodie_ds.transaction.heartbeat import storage_now_ms
-
-_log = logging.getLogger("hoodie_ds")
 
 _FIRST_PAUSE_MS: Final = 20
 _LONGEST_PAUSE_MS: Final = 1_000
@@ -97,7 +95,7 @@ def _let_go(lock: Lock, root: str) -> None:
     try:
         lock.release()
     except StorageError as error:
-        _log.warning("%s: the lock stays until it is too old: %s", root, error)
+        Log(root).warning("the lock stays until it is too old: %s", error)
 
 
 def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) -> Lock:

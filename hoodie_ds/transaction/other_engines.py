@@ -6,7 +6,6 @@ it, or rebuilds it, without the commits of this library. Its queries then miss r
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +15,7 @@ from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.hints import command
+from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.creation import create_metadata_table
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
@@ -28,8 +28,6 @@ from hoodie_ds.transaction.failed_write import is_ours
 from hoodie_ds.transaction.heartbeat import ages_ms
 from hoodie_ds.transaction.ownership import is_begun, is_claimed
 from hoodie_ds.transaction.resolution import apply_pending
-
-_log = logging.getLogger("hoodie_ds")
 
 _WAITING: Final = frozenset(
     {Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING}
@@ -69,10 +67,9 @@ def switch_metadata_table_off(
                 f"the metadata table ({partitions}), which cannot be dropped now; run this again "
                 "once it has ended"
             )
-    _log.warning(
-        "%s: the metadata table (%s) is dropped because of %s = false; from now on Hudi lists "
+    Log(root).warning(
+        "the metadata table (%s) is dropped because of %s = false; from now on Hudi lists "
         "folders and skips no files, until one of its jobs rebuilds it from all files",
-        root,
         partitions,
         FileOptions.metadata_enable.key,
     )
@@ -85,7 +82,7 @@ def switch_metadata_table_on(table: Table, clock: Clock) -> Table:
     if any(not _waits(table, instant) for instant in timeline.pending):
         return table
     made = create_metadata_table(table, timeline, clock.now_ms())
-    _log.info("%s: the metadata table was made, and lists the table's files", table.storage.root)
+    Log(table.storage.root).info("the metadata table was made, and lists the table's files")
     return made
 
 

@@ -6,13 +6,13 @@ applied yet, and any writer can apply it.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
@@ -41,8 +41,6 @@ from hoodie_ds.transaction.manifest import (
 )
 from hoodie_ds.transaction.open_instant import put_step
 from hoodie_ds.transaction.rollback import finish_rollback, roll_back, undo_by_hand
-
-_log = logging.getLogger("hoodie_ds")
 
 _RECOVERY: Final = "recovery"
 """The author of recoveries' decisions: several that decide the same at once may all continue."""
@@ -151,7 +149,7 @@ def _apply(table: Table, newest: Decision, clock: Clock) -> None:
         # False if its writer completed it and deleted the manifest since the timeline was loaded,
         # or if the completed file is lost: then a rollback of the instant is refused.
         if complete_from_manifest(table, newest.completed):
-            _log.info("%s: %s by a recovery", table.storage.root, newest.completed)
+            Log(table.storage.root, time).info("%s by a recovery", newest.completed)
     elif newest.outcome is Outcome.UNDO:
         undo_by_hand(table, newest.instant, newest.plan, clock)
     else:

@@ -6,7 +6,6 @@ error, and the failed instant is removed from the timeline last.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +15,7 @@ from hoodie_ds.config.enums import TableType
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, TimelineError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block, read_blocks
+from hoodie_ds.log import Log
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.hashing_config import drop_rescaled
 from hoodie_ds.table.table import Table
@@ -52,7 +52,6 @@ from hoodie_ds.transaction.temporary_files import delete_temporary
 _COMMAND_TOKEN = "1-0-1"  # noqa: S105  the write token of Hudi's own rollback commands
 _COMMAND_ROLLBACK = "0"
 
-_log = logging.getLogger("hoodie_ds")
 
 UNDONE_ACTIONS: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 """Actions that are rolled back; not a pending compaction, as log files are named after it."""
@@ -114,7 +113,9 @@ def drop_resurrected(table: Table, timeline: Timeline) -> bool:
         if commit is not None and read_commit(table.storage, commit).is_ours:
             found.add(commit)
     for commit in found:
-        _log.info("%s: %s was put late and is rolled back again", table.storage.root, commit)
+        Log(table.storage.root, commit.time).info(
+            "%s was put late and is rolled back again", commit
+        )
         table.storage.delete(instant_path(commit))
     return bool(found)
 
@@ -125,7 +126,9 @@ def delete_reopened(table: Table, instant: Instant) -> None:
     A rollback instant would say that its commit does not count.
     """
     storage = table.storage
-    _log.info("%s: %s had ended and was opened again; it is deleted", storage.root, instant)
+    Log(storage.root, instant.time).info(
+        "%s had ended and was opened again; it is deleted", instant
+    )
     delete_leftovers(storage, instant.time, marked_files(table, instant.time))
     storage.delete(instant_path(instant.at(State.INFLIGHT)))
     storage.delete(instant_path(instant.at(State.REQUESTED)))
@@ -207,9 +210,9 @@ def _execute(
     delete_temporary(storage, rollback.time)
     deleted = sum(len(files.deleted) for files in done.values())
     hidden = sum(len(files.mixed_logs or ()) for files in done.values())
-    _log.info(
-        "%s: rollback %s of %s: %d files deleted, its blocks in %d log files hidden",
-        storage.root, rollback.time, instant, deleted, hidden,
+    Log(storage.root, rollback.time).info(
+        "rollback %s of %s: %d files deleted, its blocks in %d log files hidden",
+        rollback.time, instant, deleted, hidden,
     )  # fmt: skip
 
 

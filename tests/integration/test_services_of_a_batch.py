@@ -6,8 +6,8 @@ import pytest
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.datasource.commit_listener import commit_metrics
 from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.inspection.commit_metrics import commit_metrics
 from hoodie_ds.services.post_commit import SERVICES, AfterCommit
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId, WriteResult

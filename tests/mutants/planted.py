@@ -353,7 +353,7 @@ OTHER_ENGINES = [
     ),
     Mutant(
         "the metadata table goes without a word",
-        within("switch_metadata_table_off", _log=SimpleNamespace(warning=nothing)),
+        within("switch_metadata_table_off", Log=lambda *_: SimpleNamespace(warning=nothing)),
         f"{_BESIDE}::test_a_warning_names_what_is_dropped[upsert]",
         "an index of hours is gone, and nobody was told",
     ),

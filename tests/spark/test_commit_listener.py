@@ -84,6 +84,6 @@ def test_a_program_with_a_listener_ends_with_its_reports(tmp_path: Path) -> None
         timeout=300,
         check=True,
     )
-    assert ran.stderr.count("hoodie_ds: path ") == 1, ran.stderr
+    assert ran.stderr.count("batch_id 0, ") == 1, ran.stderr
     for word in ("py4j", "Py4J", "Traceback", "previously registered"):
         assert word not in ran.stderr

@@ -10,7 +10,6 @@ have changed (`check_unchanged`). Calling it again resumes it.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Final
 
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.log import Log
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.results import counted
 from hoodie_ds.services.upgrade.archive import put_archive
@@ -43,8 +43,6 @@ from hoodie_ds.timeline.paths import CONVERTED, LAYOUTS, PROPERTIES_BACKUP, SUMM
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.transaction.decision_log import Decision, Outcome, newest_decision
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding
-
-_log = logging.getLogger("hoodie_ds")
 
 _BEFORE_ALL: Final = "0" * 17
 
@@ -103,12 +101,11 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         check_columns_have_names(table, timeline, to_write=True)
         check_savepoints(table, timeline, to)
     if is_ordered_anew(table.properties, to):
-        _log.warning(
-            "%s: in version %d rows are ordered by %s, as Hudi's upgrade has it: a row replaces "
+        Log(table.storage.root).warning(
+            "in version %d rows are ordered by %s, as Hudi's upgrade has it: a row replaces "
             "none with a higher value any more, and rows in log files of earlier moments are read "
             "so too. Take options of another merge mode or payload class out of the writers, and "
             "let readers of changes come to the end of the table before",
-            table.storage.root,
             to,
             ", ".join(table.properties.ordering_fields),
         )
@@ -125,7 +122,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         check_ready(table, table.load_timeline(), to)
     done = _changed(context, table, to)
     if done:
-        _log.info("%s: %s", table.storage.root, done)
+        Log(table.storage.root).info("%s", done)
     return done
 
 
@@ -226,7 +223,7 @@ def _put_back(context: ServiceContext, table: Table, to: int = 0) -> Table:
         return table
     (layout,) = LAYOUTS.keys() - {table.layout}
     version = VERSIONS[0] if layout == V1.version else max(to, VERSIONS[1])
-    _log.warning("%s: its timeline is that of version %d", table.storage.root, version)
+    Log(table.storage.root).warning("its timeline is that of version %d", version)
     return _with_raw(table, translated(table.properties, version), context.clock.now_ms())
 
 

@@ -10,7 +10,6 @@ without the tasks. Other writers lose rows in that window, between a checkpoint 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +29,7 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.log import Log
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.commit_record import commit_record, joined, replaced_groups
 from hoodie_ds.sink.commit.conflicts import (
@@ -71,8 +71,6 @@ from hoodie_ds.transaction.exclusive_commit import (
 )
 from hoodie_ds.transaction.instant_checks import check_table_unchanged, translate_rollback_errors
 from hoodie_ds.transaction.resolution import resolve_instant
-
-_log = logging.getLogger("hoodie_ds")
 
 
 def complete(
@@ -219,8 +217,10 @@ def _cancel_clustering(
     batch: Batch, conflict: ClusteringConflictError, timeline: Timeline, exclusion: Exclusion
 ) -> None:
     """Roll back, by a decision, a clustering that was planned for what a batch changes."""
-    _log.warning("%s; the clustering is rolled back", conflict)
-    for clustering in timeline.at(conflict.instant_time):
+    time = conflict.instant_time
+    log = Log(batch.plan.table.storage.root, time)
+    log.warning("clustering %s was planned for what a batch changes, and is rolled back", time)
+    for clustering in timeline.at(time):
         resolve_instant(batch.plan.table, clustering, exclusion.clock)
 
 
@@ -381,10 +381,9 @@ def _check_no_group_twice(statuses: Sequence[WriteStatus], staged: Sequence[Stag
 @lru_cache(maxsize=1024)
 def _warn_unshuffled(root: str) -> None:
     """Warn once per table and process."""
-    _log.warning(
-        "%s: rows of one file group come to several tasks, so every commit must merge them; "
-        "write hoodie_ds.shuffle_by_file_group(df, opts) instead of df to let the tasks do it",
-        root,
+    Log(root).warning(
+        "rows of one file group come to several tasks, so every commit must merge them; "
+        "write hoodie_ds.shuffle_by_file_group(df, opts) instead of df to let the tasks do it"
     )
 
 

@@ -9,7 +9,6 @@ those that others have added, and their values with the next rewrite of a base f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -32,6 +31,7 @@ from hoodie_ds.errors import (
     WriteConflictError,
 )
 from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.log import Log
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, evolve
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
@@ -54,8 +54,6 @@ from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
 T = TypeVar("T")
 
-_log = logging.getLogger("hoodie_ds")
-
 
 def retry_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
     """Begin, write and commit a batch, again after each conflict, as often as options say.
@@ -66,7 +64,7 @@ def retry_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
     for number in range(retries):
         with suppress(WriteConflictError):
             return write()
-        _log.info("%s: conflict %d, the batch is written again", options.base_path, number + 1)
+        Log(options.base_path).info("conflict %d, the batch is written again", number + 1)
     return write()
 
 

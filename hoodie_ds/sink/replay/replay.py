@@ -7,7 +7,6 @@ treat that as done would lose rows silently.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +26,7 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.schema_conversion import conform, conform_column
+from hoodie_ds.log import Log
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
@@ -38,8 +38,6 @@ from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.transaction.rolled_back_batches import rolled_back_batches
-
-_log = logging.getLogger("hoodie_ds")
 
 
 def digest_of(
@@ -226,7 +224,7 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
             f"the {kind} up to {guard.highest(batch_id)}, and knows the rows of {known}"
         )
     if batch.options.accept_different:
-        _log.warning("%s: %s; the table stays as it is", root, text)
+        Log(root).warning("%s; the table stays as it is", text)
         return
     raise ReplayMismatchError(
         f"{root}: {text}; the table stays as it is. {remedy}. "

@@ -296,7 +296,7 @@ def test_a_listener_that_showed_nothing_under_default_logging(
     monkeypatch.setattr(logged, "propagate", False)  # without the handlers of pytest
     listener.onQueryProgress(progress("q", 4))
     said = capsys.readouterr().err
-    assert said.startswith(f"hoodie_ds: path {tmp_path}, instant {instant.time}, batch_id 4, ")
+    assert said.startswith(f"hoodie_ds: {tmp_path}: instant {instant.time}, batch_id 4, ")
     listener.onQueryProgress(progress("q", 5))
     assert capsys.readouterr().err == ""
 
@@ -321,8 +321,9 @@ def test_a_listener_logs_where_logging_is_set_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.INFO, "hoodie_ds"):
-        _show({"path": str(tmp_path), "batch_id": 7})
-    assert [record.getMessage() for record in caplog.records] == [f"path {tmp_path}, batch_id 7"]
+        _show({"path": str(tmp_path), "instant": "9", "batch_id": 7})
+    (record,) = caplog.records
+    assert record.getMessage() == f"{tmp_path}: instant 9, batch_id 7"
     assert capsys.readouterr().err == ""
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.cli.main import SECTIONS, main
+from hoodie_ds.cli.main import EXAMPLES, SECTIONS, main
 from tests.cli_runs import done, run
 from tests.tables import TRIPS, trips
 
@@ -26,6 +29,30 @@ def test_help_lists_every_command_in_its_section() -> None:
             assert command.name is not None
             assert done(command.name, "--help").out.startswith("Usage: main")
     assert set(main.commands) == {c.name for found in SECTIONS.values() for c in found}
+
+
+def test_help_has_exit_codes_variables_and_commands_that_can_be_pasted() -> None:
+    out = " ".join(done("-h").out.split())
+    assert "Exit codes: 0 done 1 refused or failed 2 the command line" in out
+    assert "HOODIE_PY_WIDTH" in out
+    for text, _ in EXAMPLES:
+        assert text in out
+        name, command, *given = shlex.split(text)
+        assert name == "hoodie-py"
+        path = Path(__file__)  # what a command reads has to be there
+        given = [str(path) if word.endswith(".csv") else word for word in given]
+        main.commands[command].make_context(command, given)
+    out = done("compact", "-h").out
+    for variable in ("HOODIE_PY_CONF", "HOODIE_PY_PROPS", "HOODIE_PY_STORAGE_OPTION"):
+        assert variable in out
+
+
+def test_both_commands_say_their_version() -> None:
+    from hoodie_ds.streamer.job import main as streamer
+
+    assert done("--version").out == f"hoodie-py, version {hoodie_ds.__version__}\n"
+    said = CliRunner().invoke(streamer, ["--version"]).stdout
+    assert said == f"hoodie-streamer, version {hoodie_ds.__version__}\n"
 
 
 def test_help_imports_neither_arrow_nor_rich() -> None:
