@@ -4,7 +4,7 @@ BIN := .venv/bin
 # the README's command that begins with .ci/setup and the word that follows
 readme = sh -c "$$(grep '^sh \.ci/setup $(1) ' README.md)"
 
-.PHONY: help setup test check format demo bench ci lock
+.PHONY: help setup test check docs format demo bench ci lock
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -21,6 +21,10 @@ check: setup ## Run linter, formatter, types, import rule, and the tests of the 
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_readme.py
+
+docs: ## Build the site of the documentation into .work/site, strictly.
+	sh .ci/setup docs
+	.venv-docs/bin/python -m mkdocs build --strict --quiet
 
 format: setup ## Format the code, and mend what the linter can.
 	$(BIN)/ruff check --fix .

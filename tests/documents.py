@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).parents[1]
+PAGES = sorted(path.relative_to(PROJECT).as_posix() for path in PROJECT.glob("docs/**/*.md"))
+"""What users read beyond the README, by their paths in the project."""
 
 
 def document(name: str) -> str:

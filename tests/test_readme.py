@@ -18,6 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import hoodie_ds.testing
+from hoodie_ds.cli.main import SECTIONS
 from hoodie_ds.config.enums import Operation, TableType
 from hoodie_ds.config.known_options import READ_OPTIONS, WRITE_OPTIONS, collect
 from hoodie_ds.config.option_table import with_option_tables
@@ -34,11 +36,14 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.streamer.job import main as streamer
 from hoodie_ds.timeline import paths
-from tests.documents import PROJECT, blocks, document, headings, links, run_example
+from tests.cli_runs import run
+from tests.documents import PAGES, PROJECT, blocks, document, headings, links, run_example
 
 README = document("README.md")
 REFERENCE = document("conf/README.md")
 HOUSE = document("hoodie_ds/README.md")
+USERS = {name: document(name) for name in ["README.md", "conf/README.md", *PAGES]}
+"""What users read."""
 PACKAGE = PROJECT / "hoodie_ds"
 DOCUMENTS = [
     path.relative_to(PROJECT).as_posix()
@@ -66,10 +71,10 @@ def test_the_tables_name_every_option_once() -> None:
         assert len(found) == (2 if option in READ_OPTIONS else 1), option.key
 
 
-@pytest.mark.parametrize("text", [README, REFERENCE], ids=["README.md", "conf/README.md"])
-def test_every_option_that_is_named_is_known(text: str) -> None:
+def test_every_option_that_is_named_is_known() -> None:
+    text = "\n".join(USERS.values())
     named = set(re.findall(r"[`\"](hoodie\.[a-z][\w.]*[a-z])[`\"=]", text))
-    assert len(named) > 5
+    assert len(named) > 50
     problems = {key: collect({key: "x"}).problems for key in named}
     unknown = {key for key, found in problems.items() if "unknown option" in str(found)}
     assert unknown == set()
@@ -83,7 +88,9 @@ def test_two_commands_take_a_fresh_machine_all_the_way() -> None:
     ]
 
 
-@pytest.mark.parametrize("code", blocks(README, "python") + blocks(REFERENCE, "python"))
+@pytest.mark.parametrize(
+    "code", [code for text in USERS.values() for code in blocks(text, "python")]
+)
 def test_examples_are_short(code: str) -> None:
     compile(code, "<example>", "exec", dont_inherit=True)
     assert len(code.splitlines()) <= 12
@@ -101,21 +108,59 @@ def test_the_example_of_the_library_runs(tmp_path: Path) -> None:
 def test_the_example_of_a_merge_hook_runs(tmp_path: Path) -> None:
     options, *_, library = blocks(README, "python")
     names: dict[str, Any] = {}
-    hook = next(code for code in blocks(REFERENCE, "python") if "merge_hook" in code)
+    hook = next(code for code in blocks(USERS["docs/guides/merging.md"], "python"))
     for code in (options, library, hook, hook):
         run_example(code, names, tmp_path)
     totals = names["hoodie_ds"].HoodieTable(tmp_path / "totals", merge_hook=names["add_up"]).read()
     assert sorted(totals["fare"].to_pylist()) == [2 * 9.5, 2 * 12.0]
 
 
-def test_the_example_of_the_streamer_has_its_options() -> None:
-    text = next(code for code in blocks(REFERENCE, "sh") if "hoodie-streamer" in code)
+def streamed(name: str) -> dict[str, Any]:
+    """What the first command of a document gives the streamer."""
+    text = next(code for code in blocks(USERS[name], "sh") if "hoodie-streamer" in code)
     command, _, _ = text.partition("\n\n")
     name, *given = shlex.split(command.replace("\\\n", " "))
-    given = [str(PROJECT / text) if text == "conf/mor.properties" else text for text in given]
-    found = streamer.make_context(name, given).params
+    given = [str(PROJECT / text) if text.startswith("conf/") else text for text in given]
+    return streamer.make_context(name, given).params
+
+
+def test_the_examples_of_the_streamer_have_its_options() -> None:
+    found = streamed("docs/guides/streaming.md")
     assert found["trigger"] == "10 seconds"
     assert found["source_option"] == ("maxFilesPerTrigger=1",)
+    assert "subscribe=events" in streamed("docs/tutorials/kafka.md")["source_option"]
+
+
+def test_the_first_table_is_made_and_looked_at(tmp_path: Path) -> None:
+    text = USERS["docs/tutorials/first-table.md"]
+    names: dict[str, Any] = {}
+    for code in blocks(text, "python")[:3]:
+        run_example(code, names, tmp_path)
+    fares = {row["id"]: row["fare"] for row in names["table"].read().to_pylist()}
+    assert fares == {1: 9.5, 2: 13.0, 3: 8.0}
+    assert names["table"].read_changes(names["first"])["op"].to_pylist() == ["u", "i"]
+    commands = "".join(blocks(text, "sh")).replace("/tmp/", f"{tmp_path}/").splitlines()
+    given = [shlex.split(line)[1:] for line in commands if line.startswith("hoodie-py ")]
+    assert [command for command, *_ in given] == ["show", "read", "trace", "verify"]
+    for arguments in given:
+        assert run(*arguments).code == 0, arguments
+
+
+def test_the_commands_that_are_named_exist() -> None:
+    named = {
+        name for text in USERS.values() for name in re.findall(r"\bhoodie-py ([a-z][a-z-]*)", text)
+    }
+    assert len(named) > 5
+    assert named <= {command.name for commands in SECTIONS.values() for command in commands}
+
+
+def test_the_reference_of_python_has_every_name() -> None:
+    named = re.findall(r"^::: (hoodie_ds[\w.]*)$", USERS["docs/reference/api.md"], re.MULTILINE)
+    public = [f"hoodie_ds.{name}" for name in hoodie_ds.__all__ if name != "__version__"]
+    kit = [name for name in named if name.startswith("hoodie_ds.testing.")]
+    assert sorted(set(named) - set(kit)) == sorted(public)
+    assert len(named) == len(set(named))
+    assert {name.rpartition(".")[2] for name in kit} <= set(hoodie_ds.testing.__all__)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -215,7 +260,9 @@ def metrics(tmp_path: Path) -> dict[str, str | int]:
 
 
 def test_the_table_of_metrics_has_all_names(metrics: dict[str, str | int]) -> None:
-    table = REFERENCE.split("\n| metric | what it is |\n")[1].split("\n\n")[0]
+    table = (
+        USERS["docs/guides/streaming.md"].split("\n| metric | what it is |\n")[1].split("\n\n")[0]
+    )
     named = [n for line in table.splitlines() for n in re.findall(r"`(\w+)`", line.split("|")[1])]
     # the first is given by the listener, the last only there if there are any
     assert sorted(named) == sorted({"path", *metrics, "failed_services"})
@@ -224,7 +271,9 @@ def test_the_table_of_metrics_has_all_names(metrics: dict[str, str | int]) -> No
 
 
 def test_the_example_of_a_sink_sends_metrics(metrics: dict[str, str | int]) -> None:
-    code = next(code for code in blocks(REFERENCE, "python") if "to_statsd" in code)
+    code = next(
+        code for code in blocks(USERS["docs/guides/streaming.md"], "python") if "to_statsd" in code
+    )
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("localhost", 0))
         server.settimeout(10)

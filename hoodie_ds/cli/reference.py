@@ -1,6 +1,6 @@
-"""The reference of all commands in ``conf/README.md``, made from the commands themselves.
+"""The reference of all commands, `docs/reference/commands.md`, made from the commands themselves.
 
-``python -m hoodie_ds.cli.reference conf/README.md`` brings a file up to date.
+``python -m hoodie_ds.cli.reference docs/reference/commands.md`` brings a file up to date.
 """
 
 from __future__ import annotations

@@ -93,4 +93,5 @@ def prefer_large_arrow_batches(spark: SparkSession) -> None:
     default = spark.conf.get(_ARROW_BYTES)
     if default != _UNLIMITED and spark.conf.get(_ARROW_BYTES, _UNSET) == _UNSET:
         spark.conf.set(_ARROW_BYTES, _UNLIMITED)
-        Log().info("%s set to %s (was %s): see conf/README.md", _ARROW_BYTES, _UNLIMITED, default)
+        where = "docs/guides/tuning.md"
+        Log().info("%s set to %s (was %s): see %s", _ARROW_BYTES, _UNLIMITED, default, where)

@@ -21,7 +21,7 @@ _NO_MODULE: Final = re.compile(
     r"'(hoodie_ds|pyarrow|numpy|fsspec|fastavro|xxhash|rbloom)\b"
 )
 _NO_PYTHON: Final = re.compile(r"Cannot run program \"([^\"]*python[^\"]*)\"")
-_WHERE: Final = "see 'On a cluster' in hoodie-ds' conf/README.md"
+_WHERE: Final = "see 'On a cluster' in hoodie-ds' docs/tutorials/cluster.md"
 _MARK: Final = "ends_with_hoodie_ds"
 
 

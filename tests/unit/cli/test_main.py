@@ -15,6 +15,7 @@ import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.cli.main import EXAMPLES, SECTIONS, main
 from tests.cli_runs import done, run
+from tests.documents import document
 from tests.tables import TRIPS, trips
 
 START = "from hoodie_ds.cli.commands import table; table()"
@@ -120,9 +121,10 @@ def test_operating_system_errors_and_an_interrupt_are_one_line(
 def test_the_reference_is_that_of_the_commands() -> None:
     from hoodie_ds.cli.reference import with_commands
 
-    text = (Path(__file__).parents[3] / "conf" / "README.md").read_text("utf-8")
+    page = "docs/reference/commands.md"
+    text = document(page)
     assert "<!-- commands -->" in text
-    assert with_commands(text) == text, "python -m hoodie_ds.cli.reference conf/README.md"
+    assert with_commands(text) == text, f"python -m hoodie_ds.cli.reference {page}"
 
 
 @pytest.mark.parametrize("columns", ["0", "7", "wide", ""])

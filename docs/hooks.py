@@ -1,0 +1,60 @@
+"""Pages of the site that are documents elsewhere in the project, and links between all of them.
+
+Links are written as a viewer of the repository follows them. On the site those to other documents
+lead to their pages. Those to other files lead into the repository, if `repo_url` is set.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+_PROJECT: Final = Path(__file__).parents[1]
+_PAGES: Final = {
+    "README.md": "index.md",
+    "conf/README.md": "reference/options.md",
+    "CHANGELOG.md": "reference/changelog.md",
+    "hoodie_ds/README.md": "design/protocol.md",
+    "tests/README.md": "design/tests.md",
+    "benchmarks/README.md": "design/benchmarks.md",
+    "CONTRIBUTING.md": "design/contributing.md",
+    "SECURITY.md": "design/security.md",
+    **{f"conf/{path.name}": f"conf/{path.name}" for path in _PROJECT.glob("conf/*.properties")},
+}
+_DOCUMENTS: Final = {page: name for name, page in _PAGES.items()}
+_CODE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+_LINK: Final = re.compile(r"\[((?:`[^`]*`|[^\[\]`])*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Add the documents that are outside the folder of the site."""
+    for name, page in _PAGES.items():
+        files.append(File.generated(config, page, content=(_PROJECT / name).read_text("utf-8")))
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point the links of a page to pages."""
+    here = page.file.src_uri
+    folder = posixpath.dirname(_DOCUMENTS.get(here, f"docs/{here}"))
+
+    def linked(found: re.Match[str]) -> str:
+        text, file, anchor = found[1], found[2], found[3] or ""
+        if not file:
+            return found[0]
+        target = posixpath.normpath(posixpath.join(folder, file))
+        uri = _PAGES.get(target, target.removeprefix("docs/"))
+        if target in _PAGES or target.startswith("docs/"):
+            return f"[{text}]({posixpath.relpath(uri, posixpath.dirname(here) or '.')}{anchor})"
+        if config.repo_url:
+            return f"[{text}]({config.repo_url.rstrip('/')}/blob/main/{target}{anchor})"
+        return text if "`" in text or "/" not in text else f"`{text}`"
+
+    parts = _CODE.split(markdown)
+    parts[::2] = [_LINK.sub(linked, part) for part in parts[::2]]
+    return "".join(parts)
