@@ -22,6 +22,7 @@ from hoodie_ds.errors import (
     DeltaSyncError,
     HoodieError,
     LockTimeoutError,
+    MergeCardinalityError,
     MergeHookError,
     MissedBatchesError,
     MissingPackageError,
@@ -42,6 +43,7 @@ from hoodie_ds.errors import (
 
 if TYPE_CHECKING:
     from hoodie_ds.api.hoodie_table import HoodieTable
+    from hoodie_ds.api.table_merge import TableMerge
     from hoodie_ds.config.properties.table_properties import TableProperties
     from hoodie_ds.config.service_switches import Service
     from hoodie_ds.datasource.commit_listener import CommitListener
@@ -106,6 +108,7 @@ __all__ = [
     "Listing",
     "LockTimeoutError",
     "Loss",
+    "MergeCardinalityError",
     "MergeHook",
     "MergeHookError",
     "Merged",
@@ -129,6 +132,7 @@ __all__ = [
     "StorageError",
     "TableDiff",
     "TableFiles",
+    "TableMerge",
     "TableNotFoundError",
     "TableOverview",
     "TableProperties",
@@ -181,6 +185,7 @@ _MODULES = {
     "ServicesResult": "hoodie_ds.datasource.services_job",
     "TableDiff": "hoodie_ds.inspection.changes",
     "TableFiles": "hoodie_ds.inspection.files",
+    "TableMerge": "hoodie_ds.api.table_merge",
     "TableOverview": "hoodie_ds.inspection.overview",
     "TableProperties": "hoodie_ds.config.properties.table_properties",
     "TableSync": "hoodie_ds.sync.results",

@@ -87,6 +87,13 @@ class RecordKeyError(HoodieError):
     """A row has no usable record key or partition value."""
 
 
+class MergeCardinalityError(HoodieError):
+    """Rows of a merge's source match one row of the table, or insert one key; nothing was written.
+
+    Which of them would win is not defined, as in SQL.
+    """
+
+
 class StorageError(HoodieError):
     """The file system refused or failed an operation."""
 

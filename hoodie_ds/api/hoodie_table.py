@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
+from hoodie_ds.api.table_merge import TableMerge, source_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.config.known_options import check_keys, overridden
@@ -51,9 +52,10 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.locate.matched_rows import matched_rows
+from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.row_change import NewValue
+from hoodie_ds.sink.row_merge import On
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.protocol import Storage
@@ -76,7 +78,6 @@ _NAMES_OF_OTHERS: Final = {
     "get_add_actions": "inspect.files() has partitions and file groups with their files",
     "history": "inspect.commits() has what each commit did",
     "load_as_version": "read(as_of=...) reads an earlier moment",
-    "merge": "upsert(rows) merges rows by key",
     "metadata": "properties and inspect.show() have it",
     "optimize": "compact() merges log files, cluster() rewrites small files",
     "partitions": "inspect.files().partitions has them with their sizes",
@@ -296,6 +297,42 @@ class HoodieTable:
             The write was refused or failed; the table is as before.
         """
         return self._change(Operation.UPSERT, where, set, options)
+
+    def merge(self, source: Rows, on: On) -> TableMerge:
+        """Merge a source into the table by clauses, as SQL's MERGE INTO does.
+
+        Nothing is done before `TableMerge.execute`. Of the source, columns of `on` are held in
+        memory, and all of it if it is small or a table; the table is read file group by file group,
+        and only those are opened that may have rows which match.
+
+        Hudi's MERGE INTO joins by the record key, and combines source rows of one key; here any
+        columns match, source rows of one key are refused, and rows of the table that match none can
+        be changed, too. In deltalake several source rows may update one row.
+
+        Parameters
+        ----------
+        source : pyarrow.Table, pandas or Polars frame, or other Arrow data
+            It may have other columns than the table, for conditions and new values.
+        on : str, iterable of str, or mapping of str to str
+            By which columns rows match: the name of a column of both, such as ``"uuid"``; an
+            equality, ``"target.uuid = source.id"``; several of these, as a list or joined by
+            ``and``; or a mapping from columns of the table to columns of the source. A null matches
+            nothing.
+
+        Returns
+        -------
+        TableMerge
+            What takes the clauses, such as `TableMerge.when_matched_update_all`.
+
+        Raises
+        ------
+        SchemaError
+            The source is no Arrow data, or nothing was committed to the table yet.
+        TableNotFoundError
+            There is no table.
+        """
+        begins = partial(self._coordinator, Operation.UPSERT)
+        return TableMerge(begins, self._written, source_rows(source, self.schema), on)
 
     def delete_partitions(
         self,
@@ -1007,15 +1044,12 @@ class HoodieTable:
         options: Mapping[str, str] | None,
         partitions: tuple[tuple[str, ...], bool] | None = None,
     ) -> WriteResult:
-        parsed = self._parsed(options)
-        reader = arrow_rows(rows)
-        check_numbered(parsed)
-        parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
+        reader, coordinator = arrow_rows(rows), self._coordinator(operation, options)
+        parsed = coordinator.options
         if partitions is not None:
             paths, exact = partitions
             parsed = replace(parsed, partitions_to_delete=paths, exact_partitions=exact)
-        storage = self._storage or storage_to_write(parsed)
-        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
+            coordinator = replace(coordinator, options=parsed)
         if parsed.concurrency.is_shared and parsed.concurrency.conflict_retries:
             reader = reader.read_all()  # a reader that is read once cannot be written again
         return retry_after_conflicts(parsed, partial(self._write_once, coordinator, reader))
@@ -1032,23 +1066,23 @@ class HoodieTable:
         options: Mapping[str, str] | None,
     ) -> WriteResult:
         """Write what becomes of the rows that match a filter."""
+        coordinator = self._coordinator(operation, options)
+
+        def change() -> WriteResult:
+            batch = coordinator.begin_change(partial(change_by_filter, where, values))
+            if batch is None:
+                return WriteResult()
+            return self._written(coordinator, batch, matched_rows(batch.plan))
+
+        return retry_after_conflicts(coordinator.options, change)
+
+    def _coordinator(self, operation: Operation, options: Mapping[str, str] | None) -> Coordinator:
+        """Return what begins and commits a write by the called method."""
         parsed = self._parsed(options)
         check_numbered(parsed)
         parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
         storage = self._storage or storage_to_write(parsed)
-        coordinator = Coordinator(parsed, storage, self._clock, self._ids)
-        return retry_after_conflicts(parsed, partial(self._change_once, coordinator, where, values))
-
-    def _change_once(
-        self,
-        coordinator: Coordinator,
-        where: Filter | None,
-        values: Mapping[str, NewValue] | None,
-    ) -> WriteResult:
-        batch = coordinator.begin_change(where, values)
-        if batch is None:
-            return WriteResult()
-        return self._written(coordinator, batch, matched_rows(batch.plan))
+        return Coordinator(parsed, storage, self._clock, self._ids)
 
     def _written(
         self, coordinator: Coordinator, batch: Batch, rows: Iterable[pa.RecordBatch]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import reduce
 from operator import and_, or_
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Mask, as_numpy
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.filters.predicate import (
     ALL,
@@ -42,6 +44,13 @@ def matching(rows: pa.Table, predicate: Predicate) -> pa.Table:
             f"the filter {str(expression)[:200]} does not fit the table's columns, "
             f"{', '.join(rows.column_names)}: {error}"
         ) from error
+
+
+def are_true(rows: pa.Table, predicate: Predicate) -> Mask:
+    """Return of which rows a filter is true; it is not where it is unknown, as that of a null."""
+    if predicate == ALL:
+        return np.ones(rows.num_rows, np.bool_)
+    return as_numpy(pc.fill_null(evaluated(rows, to_arrow(predicate)), False))
 
 
 def evaluated(rows: pa.Table, expression: pc.Expression) -> pa.ChunkedArray:

@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.errors import OptionError
+from hoodie_ds.filters.joined import compared_columns, side_column
 from hoodie_ds.filters.predicate import SIGNS, Comparison, IsNull, Predicate
 
 _FORM: Final = re.compile(
@@ -26,8 +27,8 @@ _ONE: Final = "is not one value; put it in quotes, and give each condition by it
 def from_string(text: str, schema: pa.Schema) -> Predicate:
     """Return the rows for which a condition holds; what is none is refused.
 
-    It is a column, an operator and a value of the column's type, which may be in quotes; or a
-    column and ``is [not] null``.
+    It is a column, an operator and a value of the column's type, which may be in quotes, or of
+    joined rows another column; or a column and ``is [not] null``.
     """
     match = _FORM.fullmatch(text)
     if match is None:
@@ -39,6 +40,9 @@ def from_string(text: str, schema: pa.Schema) -> Predicate:
     if match["null"] is not None:
         return IsNull((name,), negated="not" in match["null"].lower())
     value, kind = match["value"].strip(), schema.field(name).type
+    other = side_column(value, schema)
+    if other is not None:
+        return compared_columns((name,), SIGNS[match["sign"]], other, schema)
     if _QUOTED.fullmatch(value):
         value = value[1:-1].replace(value[0] * 2, value[0])
     elif value[:1] in ("'", '"') or _JOINED.search(value):

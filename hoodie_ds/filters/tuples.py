@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.errors import OptionError
+from hoodie_ds.filters.joined import compared_columns, side_column
 from hoodie_ds.filters.predicate import SIGNS, UNKNOWN, Predicate, Unknown, among, compared
 
 _AMONG: Final = ("in", "not in")
@@ -30,6 +31,9 @@ def from_tuple(given: tuple[object, ...], schema: pa.Schema) -> Predicate:
     if value is None:
         raise OptionError("filter", given, f'nothing is equal to null; give "{name} is null"')
     kind = schema.field(name).type
+    other = side_column(value, schema) if sign in SIGNS else None
+    if other is not None:
+        return compared_columns((name,), SIGNS[sign], other, schema)
     if sign in SIGNS:
         found = compared((name,), SIGNS[sign], value, kind)
     elif isinstance(value, (str, bytes)) or not isinstance(value, Iterable):

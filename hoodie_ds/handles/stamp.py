@@ -34,8 +34,7 @@ def fill_meta_columns(
     count = rows.num_rows
     if context.virtual_keys is not None:
         return _without_meta(context, rows)
-    first = context.row_numbers.reserve(count)
-    sequence = sequence_numbers(f"{context.instant_time}_{context.writer}_", first, count)
+    sequence = _next_numbers(context, count)
     keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else sequence
     meta = {
         COMMIT_TIME: constant(context.instant_time, count),
@@ -46,6 +45,17 @@ def fill_meta_columns(
     }
     user_columns = context.schema.names[len(META_COLUMNS) :]
     return pa.table({**meta, **{name: rows.column(name) for name in user_columns}})
+
+
+def with_automatic_keys(context: WriteContext, rows: pa.Table) -> pa.Table:
+    """Return rows with Hudi's automatic keys in place of none."""
+    at, keys = rows.schema.get_field_index(RECORD_KEY), _next_numbers(context, rows.num_rows)
+    return rows.set_column(at, RECORD_KEY, keys)
+
+
+def _next_numbers(context: WriteContext, count: int) -> pa.StringArray:
+    first = context.row_numbers.reserve(count)
+    return sequence_numbers(f"{context.instant_time}_{context.writer}_", first, count)
 
 
 def fill_file_name(context: WriteContext, rows: pa.Table, file_name: str) -> pa.Table:

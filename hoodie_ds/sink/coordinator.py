@@ -23,8 +23,6 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
-from hoodie_ds.filters.given import Filter, predicate_of
-from hoodie_ds.filters.predicate import ALL
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.metadata_table.column_index import indexed_columns
@@ -42,14 +40,12 @@ from hoodie_ds.sink.batch_services import (
 )
 from hoodie_ds.sink.commit.commit import complete, give_up, is_complete
 from hoodie_ds.sink.commit.commit_record import replaced_groups
-from hoodie_ds.sink.locate.matched_rows import readable_schema
 from hoodie_ds.sink.messages import TaskCommitMessage, WriteResult
 from hoodie_ds.sink.pinned_timeline import forget_pinned
 from hoodie_ds.sink.replay.past_writers import mark
 from hoodie_ds.sink.replay.replay import check_replay, with_known_batches
 from hoodie_ds.sink.replay.superseded_batches import is_superseded
 from hoodie_ds.sink.replay_guard import ReplayGuard
-from hoodie_ds.sink.row_change import NewValue, RowChange
 from hoodie_ds.sink.write_checks import (
     check_ordering,
     columns_to_keep,
@@ -58,7 +54,7 @@ from hoodie_ds.sink.write_checks import (
     warn_of_copies,
     warn_of_new_columns,
 )
-from hoodie_ds.sink.write_plan import WritePlan, key_spec
+from hoodie_ds.sink.write_plan import Change, WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
 from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
@@ -143,14 +139,26 @@ class Coordinator:
         share = share_for(plan, found) if is_stream else None
         return Batch(plan, guard, time, attempt, owner, creation_ms, services, share)
 
-    def begin_change(
-        self, where: Filter | None, values: Mapping[str, NewValue] | None = None
-    ) -> Batch | None:
-        """Decide everything about a batch of the table's own rows, those that match a filter.
+    def begin_change(self, change_of: Callable[[WritePlan], Change]) -> Batch | None:
+        """Decide everything about a batch of the table's own rows, as `change_of` changes them.
 
-        A delete has no new `values`. Its one task takes its `matched_rows`. None if nothing was
+        Its one task takes its `matched_rows`, or the `merged_rows` of a merge. None if nothing was
         committed to the table. For the rest see `begin`.
         """
+        found = self._of_own_rows()
+        if found is None:
+            return None
+        begun, columns = found
+        batch = begun.begin(columns)
+        return replace(batch, plan=self._changing(batch.plan, change_of))
+
+    def preview_change(self, change_of: Callable[[WritePlan], Change]) -> WritePlan | None:
+        """Return the plan that `begin_change` would make, by reading alone; see `preview`."""
+        found = self._of_own_rows()
+        return None if found is None else self._changing(found[0].preview(found[1]), change_of)
+
+    def _of_own_rows(self) -> tuple[Coordinator, pa.Schema] | None:
+        """What begins a batch of the table's own rows, and their columns."""
         table = open_table(self.storage)
         columns = table_schema(table, table.load_timeline(), to_write=True)
         if columns is None:
@@ -159,21 +167,16 @@ class Coordinator:
             raise OptionError(
                 OperationOptions.batches_per_commit.key,
                 self.options.batches_per_commit,
-                "a change by a filter reads the table as of its last instant, and needs its own",
+                "a change of rows reads the table as of its last instant, and needs its own",
             )
-        begun, operation = self, self.options.operation
-        if not table.properties.record_key_fields:  # no rows that come are merged there
-            begun = replace(self, options=replace(self.options, operation=None))
-        batch = begun.begin(columns)
-        plan = replace(batch.plan, operation=operation or batch.plan.operation)
-        predicate = predicate_of(where, readable_schema(plan), "where")
-        if values is not None:
-            change = RowChange.update(predicate, values, plan.schema, plan.table.properties)
-        elif predicate == ALL:
-            raise OptionError("where", where, "name a condition; an overwrite empties a table")
-        else:
-            change = RowChange(predicate)
-        return replace(batch, plan=replace(plan, change=change))
+        if table.properties.record_key_fields:
+            return self, columns
+        # no rows that come are merged there
+        return replace(self, options=replace(self.options, operation=None)), columns
+
+    def _changing(self, plan: WritePlan, change_of: Callable[[WritePlan], Change]) -> WritePlan:
+        plan = replace(plan, operation=self.options.operation or plan.operation)
+        return replace(plan, change=change_of(plan))
 
     def preview(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Final, TypeAlias
@@ -41,19 +41,7 @@ class RowChange:
         properties: TableProperties,
     ) -> RowChange:
         """Return a change of columns, none of keys and partitions, as in Hudi's UPDATE."""
-        fixed = (*properties.record_key_fields, *properties.partition_fields)
-        kept = {*fixed, *(path.partition(".")[0] for path in fixed)}
-        if not isinstance(values, Mapping) or not values:
-            raise OptionError("set", values, "give a mapping from columns to their new values")
-        for name in values:
-            if name not in schema.names:
-                raise OptionError("set", name, f"the columns are {', '.join(schema.names)}")
-            if name in kept:
-                raise OptionError(
-                    "set", name, "record keys and partitions do not change; delete and insert rows"
-                )
-        typed = {name: _typed(value, schema.field(name)) for name, value in values.items()}
-        return cls(where, typed)
+        return cls(where, typed_values(values, schema, fixed_columns(properties)))
 
     @property
     def statement(self) -> list[bytes]:
@@ -61,21 +49,63 @@ class RowChange:
 
         A function counts by its name.
         """
-        columns = sorted(self.values.items())
-        return [pickle.dumps(to_arrow(self.where)), *(_named(*column) for column in columns)]
+        return statement_of(self.where, self.values)
 
     def of(self, rows: pa.Table) -> tuple[pa.Table, Mask]:
         """Return rows of all columns with their new values, and which of them have changed.
 
-        All new values are made of the old rows. Nested values always count as changed.
+        All new values are made of the old rows.
         """
-        new, differ = rows, [np.zeros(rows.num_rows, np.bool_)]
-        for name, value in self.values.items():
-            number, old = rows.schema.get_field_index(name), rows.column(name)
-            column = conform_column(_column(value, rows, name), old.type, name)
-            new = new.set_column(number, rows.schema.field(number), column)
-            differ.append(~_same(one_chunk(old), one_chunk(column)))
-        return new, reduce(np.logical_or, differ)
+        return with_values(rows, self.values, rows)
+
+
+def fixed_columns(properties: TableProperties) -> set[str]:
+    """Return the columns of record keys and partitions, which do not change."""
+    fixed = (*properties.record_key_fields, *properties.partition_fields)
+    return {*fixed, *(path.partition(".")[0] for path in fixed)}
+
+
+def check_given(values: Mapping[str, NewValue]) -> None:
+    """Refuse what names no new values."""
+    if not isinstance(values, Mapping) or not values:
+        raise OptionError("set", values, "give a mapping from columns to their new values")
+
+
+def typed_values(
+    values: Mapping[str, NewValue], schema: pa.Schema, fixed: Collection[str] = ()
+) -> dict[str, NewValue]:
+    """Return new values in the types of their columns, none of which is `fixed`."""
+    check_given(values)
+    for name in values:
+        if name not in schema.names:
+            raise OptionError("set", name, f"the columns are {', '.join(schema.names)}")
+        if name in fixed:
+            raise OptionError(
+                "set", name, "record keys and partitions do not change; delete and insert rows"
+            )
+    return {name: _typed(value, schema.field(name)) for name, value in values.items()}
+
+
+def with_values(
+    rows: pa.Table, values: Mapping[str, NewValue], given: pa.Table
+) -> tuple[pa.Table, Mask]:
+    """Return rows with new values, made of `given` rows, and which of them have changed.
+
+    Nested values always count as changed.
+    """
+    new, differ = rows, [np.zeros(rows.num_rows, np.bool_)]
+    for name, value in values.items():
+        number, old = rows.schema.get_field_index(name), rows.column(name)
+        column = conform_column(_column(value, given, name), old.type, name)
+        new = new.set_column(number, rows.schema.field(number), column)
+        differ.append(~same_values(one_chunk(old), one_chunk(column)))
+    return new, reduce(np.logical_or, differ)
+
+
+def statement_of(where: Predicate, values: Mapping[str, NewValue]) -> list[bytes]:
+    """Return what a filter and new values are, by which they are recognised."""
+    columns = sorted(values.items())
+    return [pickle.dumps(to_arrow(where)), *(_named(*column) for column in columns)]
 
 
 def _typed(value: NewValue, column: pa.Field) -> NewValue:
@@ -126,7 +156,7 @@ def _column(value: NewValue, rows: pa.Table, name: str) -> pa.ChunkedArray:
     return found
 
 
-def _same(old: pa.Array, new: pa.Array) -> Mask:
+def same_values(old: pa.Array, new: pa.Array) -> Mask:
     """Which values are the same: null is, and floating-point numbers are of the same bits."""
     if pa.types.is_nested(old.type):
         return np.zeros(len(old), np.bool_)

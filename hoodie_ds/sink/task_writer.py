@@ -8,7 +8,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from hoodie_ds.columns.meta_columns import RECORD_KEY
+from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
@@ -31,6 +31,7 @@ from hoodie_ds.sink.replay.replay import (
     with_known_batches,
 )
 from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.row_merge import RowMerge
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.live_files import naming_remedies
 from hoodie_ds.transaction import heartbeat
@@ -191,11 +192,14 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
     keys = {*properties.record_key_fields, *properties.partition_fields}
     taken = plan.taken_schema
     has_automatic_keys = plan.index is None and plan.change is not None
+    is_marked = isinstance(plan.change, RowMerge) and IS_DELETED not in plan.schema.names
     row = 0
     for chunk in chunks:
-        rows = admit(chunk, taken, row, keys)
+        rows = conform(admit(chunk, taken, row, keys), plan.schema)
+        if is_marked:
+            rows = rows.append_column(IS_DELETED, chunk.column(IS_DELETED))
         automatic = chunk.column(RECORD_KEY) if has_automatic_keys else None
-        yield chunk, KeyedRows(plan, conform(rows, plan.schema), automatic)
+        yield chunk, KeyedRows(plan, rows, automatic)
         row += chunk.num_rows
 
 

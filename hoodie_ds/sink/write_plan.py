@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -34,6 +35,7 @@ from hoodie_ds.record.merge.concat_merger import ConcatMerger
 from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.row_change import RowChange
+from hoodie_ds.sink.row_merge import RowMerge
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView, WholeView
 from hoodie_ds.table.table import Table
@@ -41,6 +43,9 @@ from hoodie_ds.table.table_schema import virtual_keys
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import write_action
+
+Change: TypeAlias = RowChange | RowMerge
+"""What a write does to the table's own rows."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class WritePlan:
     rows_are_merged: bool = False  # one row a key, merged with the stored one
     rescales: bool = False  # whether the table has `index` only once the write is complete
     indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
-    change: RowChange | None = None  # what makes the rows from those of the table
+    change: Change | None = None  # what makes the rows from those of the table
 
     def __getstate__(self) -> dict[str, object]:
         """Send the fields alone; each process computes what follows from them."""

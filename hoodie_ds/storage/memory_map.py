@@ -7,7 +7,7 @@ import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Final
 
 from hoodie_ds.errors import StorageError
@@ -17,23 +17,28 @@ _CHUNK_BYTES: Final = 8 << 20
 
 
 def memory_map(storage: Storage, path: str) -> memoryview:
-    """Return a file's bytes as a memory map; a remote file is copied to the local disk.
-
-    The copy has no name and disappears with the last view of it. The file must not change.
-    """
+    """Return a file's bytes, which must not change, as a memory map; of a remote file, a copy."""
     with storage.open_input(path) as source:
         if isinstance(source, io.BufferedReader):
             return _map(source)
-        with tempfile.TemporaryFile() as copy:
-            try:
-                shutil.copyfileobj(source, copy, _CHUNK_BYTES)
-                copy.flush()
-            except OSError as error:
-                raise StorageError(
-                    f"{path} cannot be copied to {tempfile.gettempdir()}, where it is read from: "
-                    f"{error}; make room there, or let TMPDIR name another folder"
-                ) from error
-            return _map(copy)
+        return mapped_copy(path, lambda copy: shutil.copyfileobj(source, copy, _CHUNK_BYTES))
+
+
+def mapped_copy(name: str, write: Callable[[IO[bytes]], object]) -> memoryview:
+    """Return a memory map of a file on the local disk, into which `write` copies what `name` is.
+
+    The file has no name and disappears with the last view of it.
+    """
+    with tempfile.TemporaryFile() as copy:
+        try:
+            write(copy)
+            copy.flush()
+        except OSError as error:
+            raise StorageError(
+                f"{name} cannot be copied to {tempfile.gettempdir()}, where it is read from: "
+                f"{error}; make room there, or let TMPDIR name another folder"
+            ) from error
+        return _map(copy)
 
 
 def _map(file: IO[bytes]) -> memoryview:

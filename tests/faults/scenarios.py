@@ -74,6 +74,7 @@ SCENARIOS = {
         "update by a filter",
         Scenario((Step(ONE), Step(BOTH)), (Step(TWO, least_fare=2.0), Step(TWO, least_fare=5.0))),
     ),
+    **_of_both("merge", Scenario(BEGUN, (Step(TWO, merged=True), Step(BOTH, merged=True)))),
     **_of_both("schema add", Scenario(BEGUN, (Step(TIPS),))),
     **_of_both(
         "empty batch",
@@ -99,7 +100,11 @@ SCENARIOS = {
     "table create": Scenario((), (Step(NONE), Step(ONE))),
     "changes without keys": Scenario(
         (Step(ONE, "insert"), Step(TWO, "insert")),
-        (Step(TWO, least_fare=2.0), Step(TWO, "delete", least_fare=4.0)),
+        (
+            Step(TWO, least_fare=2.0),
+            Step(BOTH, merged=True),
+            Step(TWO, "delete", least_fare=4.0),
+        ),
         {**MOR, KEY: "", BUCKETS: ""},
     ),
     "append without keys": Scenario(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
@@ -16,9 +17,12 @@ from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import TableNotFoundError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.locate.matched_rows import matched_rows
+from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows
+from hoodie_ds.sink.locate.merged_rows import MergeCounts, merge_of, merged_rows
 from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.numbered_rows import NumberedRows
 from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.sink.row_merge import Effect, GivenClause, GivenMerge, Matching
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
@@ -28,6 +32,11 @@ from tests.tables import KEY
 
 OPERATION = "hoodie.datasource.write.operation"
 QUERY = "q"
+_CLAUSES = (
+    GivenClause(Matching.MATCHED, Effect.UPDATE, None),
+    GivenClause(Matching.NOT_MATCHED, Effect.INSERT, None),
+    GivenClause(Matching.NOT_MATCHED_BY_SOURCE, Effect.DELETE, "target.fare = 1"),
+)
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -49,6 +58,7 @@ class Step:
     options: Mapping[str, str] = field(default_factory=dict)
     batched: int = 1000
     least_fare: float | None = None  # of rows that are deleted, or doubled, in place of `rows`
+    merged: bool = False  # by id and city, for rows that are not there; others of fare 1 go
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,12 @@ class Model:
 
     def after(self, step: Step) -> Model:
         batch = step.rows.to_pylist()
+        if step.merged:
+            source = {(row["city"], row["id"]): row for row in batch}
+            stored = [((row["city"], row["id"]), row) for row in self.rows]
+            stay = [source.get(k, row) for k, row in stored if k in source or row["fare"] != 1]
+            new = [row for key, row in source.items() if key not in dict(stored)]
+            return Model((*stay, *new), self.keyed)
         if step.least_fare is not None:
             left = [row for row in self.rows if row["fare"] < step.least_fare]
             changed = [{**row, "fare": 2 * row["fare"]} for row in self.rows if row not in left]
@@ -133,10 +149,18 @@ def run(
     coordinator = writer(
         cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses(), limits
     )
-    if step.least_fare is not None:
+    if step.merged:
+        merge = GivenMerge(
+            NumberedRows(step.rows.schema, step.rows.to_batches()), ["id", "city"], _CLAUSES
+        )
+        begun = coordinator.begin_change(partial(merge_of, merge))
+        assert begun is not None
+        batch, batches = begun, [merged_rows(begun.plan, MergeCounts())]
+    elif step.least_fare is not None:
         doubled = {"fare": pc.field("fare") * 2}
         values = None if step.operation == "delete" else doubled
-        found = coordinator.begin_change(("fare", ">=", step.least_fare), values)
+        where = ("fare", ">=", step.least_fare)
+        found = coordinator.begin_change(partial(change_by_filter, where, values))
         assert found is not None
         batch, batches = found, [matched_rows(found.plan)]
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date, datetime
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
-from hoodie_ds.sink.locate.matched_rows import matched_rows
+from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
@@ -455,7 +456,7 @@ class Change:
     def __init__(self, storage: MemoryStorage, options: Mapping[str, str], where: Filter) -> None:
         parsed = WriteOptions.parse({**options, OPERATION: "delete", "path": "/t"})
         self.writer = Coordinator(parsed, storage, SimClock(2_000_000_000_000), SimIds("other"))
-        batch = self.writer.begin_change(where)
+        batch = self.writer.begin_change(partial(change_by_filter, where, None))
         assert batch is not None
         rows = matched_rows(batch.plan)
         self.message = write_task(batch, TaskId(), None, rows, sole_writer=True)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.formats.hfile.reader import _Wanted
 from hoodie_ds.index.record_locations import RecordLocations
@@ -151,7 +152,7 @@ CHANGES_BY_FILTER = [
     ),
     Mutant(
         "a numbered change is taken for any other",
-        Text("pickle.dumps(to_arrow(self.where))", 'b""'),
+        Text("pickle.dumps(to_arrow(where))", 'b""'),
         f"{_BY_FILTER}::test_a_numbered_delete_is_recognised_by_its_filter",
         "P2: another delete under the same number is dropped silently",
     ),
@@ -181,7 +182,7 @@ CHANGES_BY_FILTER = [
     ),
     Mutant(
         "log files of rows without record keys are passed over",
-        skipped("_check_changeable"),
+        skipped("check_changeable"),
         f"{_BY_FILTER}::test_log_files_of_other_engines_are_merged_first",
         "P1: logged changes of other rows are lost",
     ),
@@ -199,15 +200,91 @@ CHANGES_BY_FILTER = [
     ),
     Mutant(
         "an update writes rows that it does not change",
-        instead("row_change._same", lambda _, old, __: np.zeros(len(old), np.bool_)),
+        instead("row_change.same_values", lambda _, old, __: np.zeros(len(old), np.bool_)),
         f"{_BY_FILTER}::test_rows_that_have_the_values_already_are_not_written",
         "incremental readers see changes of rows that are as they were",
     ),
     Mutant(
         "rows that a filter has found are looked up again by their keys",
-        instead("_Places.of", lambda _, _self, _group, rows: rows),
+        instead("matched_rows.Places.of", lambda _, _self, _group, rows: rows),
         f"{_BY_FILTER}::test_copies_of_a_key_in_other_files_stay",
         "copies of a key that do not match are deleted",
+    ),
+]
+
+
+def _with_one_key(_: object, rows: pa.Table) -> pa.Table:
+    at = rows.schema.get_field_index(RECORD_KEY)
+    return rows.set_column(at, RECORD_KEY, pa.repeat("k", rows.num_rows))
+
+
+_BY_MERGE = "tests/integration/test_merges.py"
+SOURCE_MERGES = [
+    Mutant(
+        "one of several source rows for a row is taken",
+        Text("if self._of_matched and (self.merge.index.sizes[found] > 1).any():", "if False:"),
+        f"{_BY_MERGE}::test_two_source_rows_for_one_row_are_refused",
+        "what a row becomes is a matter of chance",
+    ),
+    Mutant(
+        "a merge does not ask whether keys that it inserts are stored",
+        Text("if self._merge.finds_keys(self._plan.table.properties):", "if True:"),
+        f"{_BY_MERGE}::test_a_stored_key_that_does_not_match_is_not_doubled[bloom-MERGE_ON_READ]",
+        "P23: a key is there twice",
+    ),
+    Mutant(
+        "keys with nulls are taken for new ones, as they match nothing",
+        Text("return not self.index.has_nulls and all(", "return all("),
+        f"{_BY_MERGE}::test_a_key_of_nulls_is_not_doubled[options1]",
+        "P23: a key is there twice, or one row takes the place of another",
+    ),
+    Mutant(
+        "null equals null",
+        instead("numbered_rows._are_whole", lambda _, rows: np.ones(rows.num_rows, np.bool_)),
+        f"{_BY_MERGE}::test_values_that_match",
+        "rows change that match nothing, by SQL",
+    ),
+    Mutant(
+        "rows with one hash are equal",
+        instead("_are_equal", lambda _, rows, __: np.ones(rows.num_rows, np.bool_)),
+        "tests/unit/sink/test_numbered_rows.py::test_rows_by_their_values[True]",
+        "a row takes the values of another one",
+    ),
+    Mutant(
+        "a row is taken by each clause whose condition is true",
+        Text("left = left[~true]", "left = left"),
+        f"{_BY_MERGE}::test_the_first_clause_whose_condition_is_true_takes_a_row",
+        "a deleted row is updated",
+    ),
+    Mutant(
+        "late rows of a merge's source are counted",
+        within("_ChangedRows._updated", winning=lambda _, __, new: np.ones(len(new), np.bool_)),
+        f"{_BY_MERGE}::test_a_row_with_a_lower_ordering_value_loses",
+        "the result names rows that did not change",
+    ),
+    Mutant(
+        "a merge moves rows, or gives them other keys",
+        skipped("_check_same_keys"),
+        f"{_BY_MERGE}::test_record_keys_and_partitions_do_not_change",
+        "P23: a row is in a file group that its key does not lead to",
+    ),
+    Mutant(
+        "a numbered merge is taken for one of another source",
+        Text('[b"merge", total.to_text().encode(), *pairs', '[b"merge", *pairs'),
+        f"{_BY_MERGE}::test_a_numbered_merge_is_recognised_by_what_it_does",
+        "P2: another merge under the same number is dropped silently",
+    ),
+    Mutant(
+        "what a merge has read does not count",
+        always("may_hold_matches", returns(False)),
+        f"{_BY_MERGE}::test_rows_that_would_have_matched_are_a_conflict[bloom-COPY_ON_WRITE]",
+        "P5: a row is inserted though one that matches came first",
+    ),
+    Mutant(
+        "new rows without record keys have one together",
+        within("KeyedWriter.take", with_automatic_keys=_with_one_key),
+        f"{_BY_MERGE}::test_a_merge_without_record_keys[6-COPY_ON_WRITE-city]",
+        "P1: rows become one",
     ),
 ]
 _HFILES = "tests/unit/formats/hfile/test_reader.py"
@@ -1115,7 +1192,7 @@ COMMITS = [
     ),
     Mutant(
         "a writer that is named need not number its writes",
-        within("HoodieTable._write", check_numbered=nothing),
+        within("HoodieTable._coordinator", check_numbered=nothing),
         "tests/integration/test_numbered_writes.py"
         "::test_a_named_writer_has_to_number_its_writes[<lambda>0]",
         "P2: a scheduler repeats a write, and its rows are there twice",
@@ -3531,8 +3608,8 @@ VIRTUAL_KEYS = [
     Mutant(
         "meta columns are filled in a table with virtual keys",
         Text(
-            "virtual_keys is not None:\n        return _without_meta(context, rows)\n    first",
-            "virtual_keys is False:\n        return _without_meta(context, rows)\n    first",
+            "virtual_keys is not None:\n        return _without_meta(context, rows)\n    sequence",
+            "virtual_keys is False:\n        return _without_meta(context, rows)\n    sequence",
         ),
         f"{_VIRTUAL}::test_a_table_without_stored_keys_lives_on",
         "Hudi would read keys and times that its own writers do not keep up",
@@ -4354,6 +4431,7 @@ MUTANTS = [
     *CATALOGS,
     *CHANGES,
     *CHANGES_BY_FILTER,
+    *SOURCE_MERGES,
     *INSPECTION,
     *CLUSTERINGS,
     *RECORD_INDEXES,

@@ -187,7 +187,7 @@ def rows_of(number: int) -> st.SearchStrategy[list[Row]]:
     )
 
 
-def _table(options: Mapping[str, str]) -> HoodieTable:
+def made(options: Mapping[str, str]) -> HoodieTable:
     keys = {KEY: "id", PARTITION: "part", ORDERING: "ts", "hoodie.table.name": "model"}
     given = {key: value for key, value in {**keys, **options}.items() if value}
     return HoodieTable("/t", given, storage=MemoryStorage())
@@ -199,7 +199,7 @@ def _play(data: st.DataObject) -> None:
         VERSION: data.draw(st.sampled_from("69")),
         **INDEXES[data.draw(st.sampled_from(sorted(INDEXES)))],
     }
-    table, model = _table(options), dict[int, Row]()
+    table, model = made(options), dict[int, Row]()
     has_keys = options.get(KEY, "id")
     for number in range(data.draw(st.integers(1, 4))):
         batch = data.draw(rows_of(number))

@@ -12,6 +12,7 @@ from hoodie_ds.columns.arrow_columns import Numbers, one_chunk
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.environment import Clock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
+from hoodie_ds.handles.stamp import with_automatic_keys
 from hoodie_ds.index.write_profile import SmallFile, WriteProfile
 from hoodie_ds.sink.file_groups.bucket_writer import BucketWriter
 from hoodie_ds.sink.file_groups.buffers import Flusher
@@ -75,6 +76,8 @@ class KeyedWriter:
         left = size
         for target, rows in routed:
             part = self._with_kept(rows, target, moved)
+            if target.begins_groups and self._plan.index is None:
+                part = with_automatic_keys(self._context, part)
             left -= part.nbytes
             if left < 0:
                 self._make_room(part.nbytes)

@@ -6,15 +6,17 @@ which match is a conflict, also of one that held none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY, with_meta_columns
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.errors import OptionError, UnsupportedTableError
-from hoodie_ds.filters.predicate import columns_used
+from hoodie_ds.filters.given import Filter, predicate_of
+from hoodie_ds.filters.predicate import ALL, columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -22,8 +24,21 @@ from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
 from hoodie_ds.sink.records import are_deletes, check_stored_keys
+from hoodie_ds.sink.row_change import NewValue, RowChange
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+
+
+def change_by_filter(
+    where: Filter | None, values: Mapping[str, NewValue] | None, plan: WritePlan
+) -> RowChange:
+    """Return the change of the rows that match a filter; a delete has no new `values`."""
+    predicate = predicate_of(where, readable_schema(plan), "where")
+    if values is not None:
+        return RowChange.update(predicate, values, plan.schema, plan.table.properties)
+    if predicate == ALL:
+        raise OptionError("where", where, "name a condition; an overwrite empties a table")
+    return RowChange(predicate)
 
 
 def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
@@ -33,15 +48,15 @@ def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
     that looks keys up bring the locations in which they were found. Files that the filter rules out
     are not opened.
     """
-    assert plan.change is not None
-    pinned, where = _pinned(plan), plan.change.where
-    taken, fetched = _taken(plan), _fetched(plan, pinned.schema)
-    scan, places = SnapshotQuery(pinned).plan(where), _Places(plan)
+    assert isinstance(plan.change, RowChange)
+    table, where = pinned(plan), plan.change.where
+    taken, fetched = _taken(plan), _fetched(plan, table.schema)
+    scan, places = SnapshotQuery(table).plan(where), Places(plan)
     for task in scan.tasks:
         for rows in scan.executor.read(task, fetched):
             found = matching(rows, where)
             if found.num_rows:
-                _check_changeable(plan, task.slice)
+                check_changeable(plan, task.slice)
                 check_stored_keys(plan, found)
                 rows = _changed(plan, found.select(taken))
                 yield from places.of(task.slice.group, rows).to_batches()
@@ -51,7 +66,7 @@ def may_hold_matches(plan: WritePlan) -> Callable[[FileGroupId], bool]:
     """Return whether a file group, of whatever content, may hold rows that a write changes."""
     if plan.change is None:
         return lambda _: False
-    pruner = _pinned(plan).pruner(plan.change.where)
+    pruner = pinned(plan).pruner(plan.change.where)
     return (lambda _: True) if pruner is None else pruner.keeps_group
 
 
@@ -61,13 +76,14 @@ def readable_schema(plan: WritePlan) -> pa.Schema:
     return with_meta_columns(plan.schema) if has_meta_columns else plan.schema
 
 
-def _pinned(plan: WritePlan) -> PinnedTable:
+def pinned(plan: WritePlan) -> PinnedTable:
+    """Return the table as a write sees it."""
     options = plan.options
     given = readable_schema(plan), options.merge_hook, options.verify_checksums
     return PinnedTable(plan.table, plan.timeline, *given)
 
 
-def _check_changeable(plan: WritePlan, slice_: FileSlice) -> None:
+def check_changeable(plan: WritePlan, slice_: FileSlice) -> None:
     """Refuse rows of log files, which only other engines write without record keys."""
     if plan.index is None and slice_.logs:
         raise UnsupportedTableError(
@@ -91,7 +107,7 @@ def _taken(plan: WritePlan) -> list[str]:
 
 
 def _fetched(plan: WritePlan, schema: pa.Schema) -> list[str]:
-    assert plan.change is not None
+    assert isinstance(plan.change, RowChange)
     used = columns_used(plan.change.where)
     if used is None:  # an expression may name columns by their positions
         return list(schema.names)
@@ -101,34 +117,43 @@ def _fetched(plan: WritePlan, schema: pa.Schema) -> list[str]:
 
 def _changed(plan: WritePlan, rows: pa.Table) -> pa.Table:
     """The rows of an update that change, as they become; those of a delete as they are."""
-    assert plan.change is not None
+    assert isinstance(plan.change, RowChange)
     if plan.operation is Operation.DELETE:
         return rows
     new, differ = plan.change.of(rows)
     old, new = rows.filter(pa.array(differ)), new.filter(pa.array(differ))
+    check_marks(plan, old, new)
+    _check_order(plan, old, new)
+    return new
+
+
+def check_marks(plan: WritePlan, old: pa.Table, new: pa.Table) -> None:
+    """Refuse rows of base files that are marked as deletes, and stay so."""
     if (are_deletes(plan, old) & are_deletes(plan, new)).any():
         raise UnsupportedTableError(
             f"table {plan.table.properties.name!r} has rows in base files that are marked as "
             "deletes, which readers return and a write would drop; give the mark a new value, too"
         )
-    _check_order(plan, old, new)
-    return new
+
+
+def winning(plan: WritePlan, old: pa.Table, new: pa.Table) -> Mask:
+    """Which new rows win over the old ones by their ordering values; a hook sees both."""
+    merger = plan.stored_merger
+    if not isinstance(merger, Merger):
+        return np.ones(new.num_rows, np.bool_)
+    rows = [RecordSet.of_rows(some, plan.ordering_fields) for some in (old, new)]
+    at = np.arange(new.num_rows)
+    return merger.new_wins(rows[0], at, rows[1], at)
 
 
 def _check_order(plan: WritePlan, old: pa.Table, new: pa.Table) -> None:
     """Refuse new ordering values that are lower: the merge would drop such rows silently."""
-    assert plan.change is not None
-    merger = plan.stored_merger
-    if not isinstance(merger, Merger):
-        return  # a hook sees both rows
-    rows = [RecordSet.of_rows(some, plan.ordering_fields) for some in (old, new)]
-    at = np.arange(new.num_rows)
-    if not merger.new_wins(rows[0], at, rows[1], at).all():
+    if not winning(plan, old, new).all():
         names = ", ".join(plan.ordering_fields)
         raise OptionError("set", names, "the stored row has a greater value there, and would win")
 
 
-class _Places:
+class Places:
     """The locations of file groups for `LOCATION_COLUMN`, in the view of a write."""
 
     def __init__(self, plan: WritePlan) -> None:
@@ -143,6 +168,13 @@ class _Places:
         path = group.partition_path
         if path not in self._groups:
             self._groups[path] = [found.group for found in self._view.latest_slices(path)]
-        position = np.full(rows.num_rows, self._groups[path].index(group), dtype=np.int64)
-        digest = self._plan.timeline.digest
-        return rows.append_column(LOCATION_COLUMN, encode_locations(digest, position))
+        return self._at(self._groups[path].index(group), rows)
+
+    def of_new(self, rows: pa.Table) -> pa.Table:
+        """Return rows for new file groups, as their keys are not stored."""
+        return rows if isinstance(self._plan.index, BucketIndex) else self._at(-1, rows)
+
+    def _at(self, position: int, rows: pa.Table) -> pa.Table:
+        positions = np.full(rows.num_rows, position, dtype=np.int64)
+        locations = encode_locations(self._plan.timeline.digest, positions)
+        return rows.append_column(LOCATION_COLUMN, locations)

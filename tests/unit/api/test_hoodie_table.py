@@ -106,7 +106,6 @@ def test_methods_of_other_libraries_read_rows(tmp_path: Path) -> None:
         ("optimize", "compact()"),
         ("partitions", "inspect.files().partitions"),
         ("drop", "delete_partitions"),
-        ("merge", "upsert"),
     ],
 )
 def test_a_name_of_another_library_suggests_ours(name: str, ours: str) -> None:
