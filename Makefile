@@ -4,7 +4,7 @@ BIN := .venv/bin
 # the README's command that begins with .ci/setup and the word that follows
 readme = sh -c "$$(grep '^sh \.ci/setup $(1) ' README.md)"
 
-.PHONY: help setup test check docs format demo bench ci lock
+.PHONY: help setup test check docs format demo bench ci lock release
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -38,6 +38,9 @@ bench: setup ## Repeat every figure of benchmarks/README.md.
 
 lock: ## Renew .ci/constraints.txt: the newest version of every package that CI installs.
 	sh .ci/setup lock
+
+release: ## Try the release of VERSION=x.y.z, and with DO=yes make it; publishes nothing.
+	.ci/release "$(VERSION)" "$(DO)"
 
 ci: ## Check the last commit as CI does, in a clone of its own.
 	.ci/run
