@@ -20,6 +20,7 @@ _PAGES: Final = {
     "README.md": "index.md",
     "conf/README.md": "reference/options.md",
     "CHANGELOG.md": "reference/changelog.md",
+    "examples/README.md": "tutorials/examples.md",
     "hoodie_ds/README.md": "design/protocol.md",
     "tests/README.md": "design/tests.md",
     "benchmarks/README.md": "design/benchmarks.md",
