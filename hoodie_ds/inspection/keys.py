@@ -18,8 +18,8 @@ from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
-from hoodie_ds.reader.log_reader import LogReader
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.slices.log_reader import LogReader
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile

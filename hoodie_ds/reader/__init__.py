@@ -1,1 +1,1 @@
-"""File slices to rows."""
+"""Queries: which slices, rows and columns of a table."""

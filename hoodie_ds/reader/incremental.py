@@ -24,12 +24,12 @@ from hoodie_ds.config.query_options import IncrementalOptions
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.reader.commit_range import CommitRange, commits_in_range, moment
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.snapshot import refusing_deleted_files
 from hoodie_ds.reader.time_travel import before, travel
+from hoodie_ds.slices.file_slice_reader import FileSliceReader
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView, data_file

@@ -18,13 +18,13 @@ from hoodie_ds.columns.arrow_columns import Mask, as_numpy
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.reader.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
-from hoodie_ds.reader.late_columns import Places
-from hoodie_ds.reader.log_reader import LogReader, OpenLogs
-from hoodie_ds.reader.merge_outcomes import MergeOutcome, merge_outcomes
 from hoodie_ds.record.merge.hook_merger import AnyMerge
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.ordering import unconditional
+from hoodie_ds.slices.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
+from hoodie_ds.slices.late_columns import Places
+from hoodie_ds.slices.log_reader import LogReader, OpenLogs
+from hoodie_ds.slices.merge_outcomes import MergeOutcome, merge_outcomes
 from hoodie_ds.table.file_slice import FileSlice
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import with_meta_columns
-from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.log import Log
@@ -17,16 +17,14 @@ from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.record_index import indexed_groups
 from hoodie_ds.metadata_table.statistics import ColumnStatistics, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.reader.pruner import Pruner
-from hoodie_ds.record.merge.hook_merger import merger_of
-from hoodie_ds.record.merge.merger import Merger
+from hoodie_ds.slices.file_slice_reader import FileSliceReader
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice, group_of_file
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing, every, naming_remedies
 from hoodie_ds.table.table import Table, open_table
-from hoodie_ds.table.table_schema import table_schema, virtual_keys
+from hoodie_ds.table.table_schema import table_schema
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
@@ -130,7 +128,7 @@ class PinnedTable:
             self._log.debug("the folders are listed, and not the metadata table: %s", error)
             return None
         if groups is not None:
-            files = [file for file in files if _group(file) in groups]
+            files = [file for file in files if group_of_file(file.path) in groups]
         return listing.metadata, files
 
     def _without_matches(
@@ -201,17 +199,8 @@ class PinnedTable:
         self, view: FileSystemView | None = None, remembers: bool = False
     ) -> FileSliceReader:
         """Return the reader of the slices; `view` says which blocks of log files count."""
-        properties = self.table.properties
-        merges = properties.table_type is TableType.MERGE_ON_READ
-        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
-        return FileSliceReader(
-            view or self.view,
-            self.schema,
-            merger_of(properties, self.merge_hook) if merges else Merger(properties.merge_mode),
-            properties.ordering_fields if by_event_time else (),
-            properties.delete_marker,
-            virtual_keys(properties, self.schema),
-            remembers=remembers,
+        return FileSliceReader.of(
+            view or self.view, self.table.properties, self.schema, self.merge_hook, remembers
         )
 
 
@@ -227,11 +216,6 @@ def _keeps(pruner: Pruner | None, groups: Collection[FileGroupId] | None) -> Cal
         return keeps
     paths = {group.partition_path for group in groups}
     return lambda path: path in paths and keeps(path)
-
-
-def _group(file: FileStatus) -> FileGroupId:
-    name = file.path.rpartition("/")[2]
-    return FileGroupId(file.folder, name.removeprefix(".").partition("_")[0])
 
 
 def _columns(table: Table, timeline: Timeline) -> pa.Schema:

@@ -11,10 +11,10 @@ import pyarrow as pa
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.filters.predicate import ALL, Predicate
 from hoodie_ds.hints import MISSING
-from hoodie_ds.reader.file_slice_reader import WHOLE
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.reader.scan_plan import PartTask, ScanPlan, ScanTask
+from hoodie_ds.slices.file_slice_reader import WHOLE
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.live_files import taken_since
 

@@ -27,7 +27,6 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.index.buckets import Buckets
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.services.context import Progress
 from hoodie_ds.services.results import counted, size_text
 from hoodie_ds.sink.batch import Batch
@@ -36,6 +35,7 @@ from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.records import are_deletes, check_stored_keys
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.slices.file_slice_reader import FileSliceReader
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.hashing_config import (

@@ -28,7 +28,6 @@ from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.protocol import Index
-from hoodie_ds.reader.file_slice_reader import FileSliceReader
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.concat_merger import ConcatMerger
@@ -36,6 +35,7 @@ from hoodie_ds.record.merge.hook_merger import HookMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.sink.row_change import RowChange
 from hoodie_ds.sink.row_merge import RowMerge
+from hoodie_ds.slices.file_slice_reader import FileSliceReader
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView, WholeView
 from hoodie_ds.table.table import Table

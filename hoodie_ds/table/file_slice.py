@@ -19,6 +19,12 @@ class FileGroupId:
         return f"{self.partition_path or '(no partition)'}/{self.file_id}"
 
 
+def group_of_file(path: str) -> FileGroupId:
+    """Return the file group of a data file."""
+    partition_path, _, name = path.rpartition("/")
+    return FileGroupId(partition_path, name.removeprefix(".").partition("_")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class BaseFile:
     """A base file on storage; `size` in bytes.

@@ -11,9 +11,9 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import TimelineError
-from hoodie_ds.reader.file_slice_reader import MergeCounts
-from hoodie_ds.reader.late_columns import Places, rows_at
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.slices.file_slice_reader import MergeCounts
+from hoodie_ds.slices.late_columns import Places, rows_at
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table import fs_view

@@ -1858,13 +1858,13 @@ READS = [
     Mutant(
         "what a merge came to is remembered of the base file alone",
         instead("FileSliceReader.outcome_key", lambda key, reader, slice_, logs: slice_.base),
-        "tests/unit/reader/test_merge_outcomes.py::test_each_later_batch_is_seen",
+        "tests/unit/slices/test_merge_outcomes.py::test_each_later_batch_is_seen",
         "P1: a query shows rows as they were at an earlier query",
     ),
     Mutant(
         "row groups without staying rows move the positions of others",
         Text("start, end = ends[number : number + 2]", "start, end = ends[0], ends[-1]"),
-        "tests/unit/reader/test_merge_outcomes.py::test_each_later_batch_is_seen",
+        "tests/unit/slices/test_merge_outcomes.py::test_each_later_batch_is_seen",
         "P1: replaced rows come back, and others are lost",
     ),
     Mutant(

@@ -2,7 +2,7 @@
 
 The rows are those that a snapshot query returns, by the same reader. They keep their commit times
 and sequence numbers. Base files are streamed, and so are log files that may not fit into memory;
-see `hoodie_ds.reader.late_columns`.
+see `hoodie_ds.slices.late_columns`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hoodie_ds.handles.change_log import ChangeLog, open_change_log
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.create_handle import CreateHandle
 from hoodie_ds.index.choice import bloom_params, has_bloom_filter
-from hoodie_ds.reader.file_slice_reader import FileSliceReader, MergeCounts
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.compaction.planned_slices import PlannedSlices
 from hoodie_ds.services.compaction.result import CompactionResult, read_result, result_path
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.rewriting import rewrite_context, take_back_if_late
+from hoodie_ds.slices.file_slice_reader import FileSliceReader, MergeCounts
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table

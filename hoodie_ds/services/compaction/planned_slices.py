@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hoodie_ds.errors import CorruptFileError, TimelineError
-from hoodie_ds.reader.uncommitted_logs import is_uncommitted, was_never_committed
+from hoodie_ds.slices.uncommitted_logs import is_uncommitted, was_never_committed
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, LogFile

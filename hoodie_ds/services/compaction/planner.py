@@ -18,7 +18,7 @@ from typing import Final
 from hoodie_ds.config.enums import CompactionStrategy, CompactionTrigger
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, NotFoundError
-from hoodie_ds.reader.uncommitted_logs import is_uncommitted
+from hoodie_ds.slices.uncommitted_logs import is_uncommitted
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView, WholeView

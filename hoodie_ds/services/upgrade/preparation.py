@@ -10,12 +10,12 @@ from functools import partial
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
-from hoodie_ds.reader.uncommitted_logs import is_uncommitted
 from hoodie_ds.services.cleaning import finish_cleans
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew
+from hoodie_ds.slices.uncommitted_logs import is_uncommitted
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId

@@ -20,6 +20,7 @@ from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.slices.slice_keys import live_keys
 from hoodie_ds.table.file_slice import FileSlice
 
 
@@ -83,10 +84,7 @@ def apply_policy(plan: WritePlan, records: RecordSet, latest: FileSlice | None) 
 
 def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
     """Return the record keys (string) of the rows of a slice, its log files merged."""
-    rows_of = plan.slice_reader(plan.view).read
-    pieces = [rows.column(RECORD_KEY) for rows in rows_of(latest, [RECORD_KEY])]
-    chunks = [chunk for piece in pieces for chunk in piece.chunks]
-    return pa.chunked_array(chunks, pa.string()).combine_chunks()
+    return live_keys(plan.slice_reader(plan.view), latest)
 
 
 def known_keys(plan: WritePlan, latest: FileSlice) -> SliceKeys:

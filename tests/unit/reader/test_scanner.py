@@ -232,7 +232,7 @@ def test_records_of_many_log_blocks_are_combined_as_they_come(
         for key, _, _, fare in rows:
             if not ordering or ts >= expected.get(key, (0, 0.0))[0]:
                 expected[key] = (ts, fare)
-    monkeypatch.setattr("hoodie_ds.reader.file_slice_reader._HELD_RECORDS", 4)
+    monkeypatch.setattr("hoodie_ds.slices.file_slice_reader._HELD_RECORDS", 4)
 
     def check() -> None:
         found = place.table.read(["id", "ts", "fare"]).to_pylist()

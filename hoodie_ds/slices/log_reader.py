@@ -26,15 +26,15 @@ from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.hints import COPY
-from hoodie_ds.reader.merge_outcomes import BlockId
-from hoodie_ds.reader.uncommitted_logs import (
+from hoodie_ds.record.deletes import DeleteMarker, deletes_among
+from hoodie_ds.record.field_path import resolve
+from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.slices.merge_outcomes import BlockId
+from hoodie_ds.slices.uncommitted_logs import (
     is_uncommitted,
     refuse_rolled_back,
     was_never_committed,
 )
-from hoodie_ds.record.deletes import DeleteMarker, deletes_among
-from hoodie_ds.record.field_path import resolve
-from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.storage.memory_map import release
 from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.file_slice import LogFile

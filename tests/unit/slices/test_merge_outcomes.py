@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.reader.merge_outcomes import MergeOutcome, MergeOutcomes
 from hoodie_ds.reader.snapshot import SliceExecutor
+from hoodie_ds.slices.merge_outcomes import MergeOutcome, MergeOutcomes
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 
 SMALL_GROUPS = {"hoodie.parquet.block.size": "16k"}

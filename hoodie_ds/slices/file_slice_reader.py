@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,22 +13,24 @@ import pyarrow as pa
 
 from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import META_FIELDS, RECORD_KEY
+from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
-from hoodie_ds.reader.base_rows import BaseRows
-from hoodie_ds.reader.late_columns import Places, rows_at
-from hoodie_ds.reader.log_reader import HELD_BYTES, LogReader, OpenLogs
-from hoodie_ds.reader.merge_outcomes import MergeOutcome, Positions, merge_outcomes
-from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.record.deletes import DeleteMarker
-from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
+from hoodie_ds.slices.base_rows import BaseRows
+from hoodie_ds.slices.late_columns import Places, rows_at
+from hoodie_ds.slices.log_reader import HELD_BYTES, BlockRecords, LogReader, OpenLogs
+from hoodie_ds.slices.merge_outcomes import MergeOutcome, Positions, merge_outcomes
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import naming_remedies
+from hoodie_ds.table.table_schema import virtual_keys
 
 _HELD_RECORDS: Final = 1 << 20
 """Records of log files that are held before those of one key are combined."""
@@ -52,6 +54,29 @@ class MergeCounts:
     merged_records: int = 0
     updates: int = 0
     deletes: int = 0
+
+
+class SomeKeys(Protocol):
+    """The record keys that a reader needs."""
+
+    def among(self, records: RecordSet) -> RecordSet:
+        """Return the records that have one of the keys."""
+        ...
+
+
+class RowPruner(Protocol):
+    """Rules out rows that a reader does not need; see `hoodie_ds.reader.pruner`."""
+
+    @property
+    def keys(self) -> SomeKeys | None:
+        """The record keys of all rows that are needed, if they are known."""
+        ...
+
+    def row_groups(
+        self, reader: BaseFileReader, partition_path: str, numbers: Sequence[int], is_merged: bool
+    ) -> Sequence[int]:
+        """Return those of the row groups of a base file that may have rows that are needed."""
+        ...
 
 
 class Changes(Protocol):
@@ -92,6 +117,28 @@ class FileSliceReader:
     held_bytes: int = HELD_BYTES
     remembers: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        view: FileSystemView,
+        properties: TableProperties,
+        schema: pa.Schema,
+        merge_hook: str | Callable[..., object] | None = None,
+        remembers: bool = False,
+    ) -> FileSliceReader:
+        """Return the reader of a table with these properties; see `merger_of` for the hook."""
+        merges = properties.table_type is TableType.MERGE_ON_READ
+        by_event_time = properties.merge_mode is MergeMode.EVENT_TIME_ORDERING
+        return cls(
+            view,
+            schema,
+            merger_of(properties, merge_hook) if merges else Merger(properties.merge_mode),
+            properties.ordering_fields if by_event_time else (),
+            properties.delete_marker,
+            virtual_keys(properties, schema),
+            remembers=remembers,
+        )
+
     def read(
         self,
         slice_: FileSlice,
@@ -99,7 +146,7 @@ class FileSliceReader:
         counts: MergeCounts | None = None,
         keep_dictionaries: bool = False,
         changes: Changes | None = None,
-        pruner: Pruner | None = None,
+        pruner: RowPruner | None = None,
         part: tuple[int, int] = WHOLE,
         lacking: list[pa.Array] | None = None,
     ) -> Iterator[pa.Table]:
@@ -160,7 +207,7 @@ class FileSliceReader:
         known: MergeOutcome,
         columns: Sequence[str],
         keep_dictionaries: bool,
-        pruner: Pruner | None,
+        pruner: RowPruner | None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice whose merge has a known outcome."""
         with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
@@ -195,7 +242,7 @@ class FileSliceReader:
         columns: Sequence[str],
         whole: Sequence[str],
         counts: MergeCounts,
-        pruner: Pruner | None,
+        pruner: RowPruner | None,
         places: Places | None,
     ) -> tuple[tuple[AnyMerger, RecordSet] | None, Sequence[str], Places | None]:
         """What `logged` returns, the columns that it has, and the places of the records.
@@ -240,7 +287,7 @@ class FileSliceReader:
         columns: Sequence[str],
         whole: Sequence[str],
         counts: MergeCounts,
-        pruner: Pruner | None = None,
+        pruner: RowPruner | None = None,
         places: Places | None = None,
     ) -> tuple[AnyMerger, RecordSet] | None:
         """Return the newest record of each key in the log files, with their merger, if any.
@@ -250,7 +297,7 @@ class FileSliceReader:
         """
         parts: list[RecordSet] = []
         held, limit = 0, _HELD_RECORDS
-        for block in self._log_reader(columns).records(logs):
+        for block in self.blocks(logs, columns):
             if block.records.lacking is not None and (places is not None or whole is not columns):
                 counts.log_blocks, counts.log_records = 0, 0
                 return self.logged(slice_, logs, whole, whole, counts, pruner)
@@ -276,6 +323,10 @@ class FileSliceReader:
     def open_logs(self, slice_: FileSlice) -> OpenLogs:
         """Return the blocks of a slice's log files that count."""
         return self._log_reader(()).open(slice_.logs)
+
+    def blocks(self, logs: OpenLogs, columns: Sequence[str] = ()) -> Iterator[BlockRecords]:
+        """Yield the records of opened log files, block by block, with the compared columns."""
+        return self._log_reader(columns).records(logs)
 
     def _log_reader(self, columns: Sequence[str]) -> LogReader:
         return LogReader(
@@ -360,7 +411,7 @@ class FileSliceReader:
         self,
         slice_: FileSlice,
         keep_dictionaries: bool,
-        pruner: Pruner | None,
+        pruner: RowPruner | None,
         part: tuple[int, int] = WHOLE,
         is_merged: bool | None = None,
     ) -> Iterator[BaseRows]:

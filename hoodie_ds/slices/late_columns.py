@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.errors import TimelineError
-from hoodie_ds.reader.log_reader import BlockRecords
-from hoodie_ds.reader.merge_outcomes import BlockId, Positions
 from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.slices.log_reader import BlockRecords
+from hoodie_ds.slices.merge_outcomes import BlockId, Positions
 
 _PLACE: Final = "_hoodie_py_place"
 _ROW_BITS: Final = 32
