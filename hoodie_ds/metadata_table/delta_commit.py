@@ -15,8 +15,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+import pyarrow as pa
+
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
+from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.compaction import is_due, put_once
 from hoodie_ds.metadata_table.payload import Record, encode_record
@@ -43,8 +46,10 @@ from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import METADATA_TABLE, V1, in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
-Records = Mapping[FileGroupId, Mapping[str, Record]]
-"""Records of file groups by their keys."""
+Entries = Mapping[str, Record | None]
+"""Records by their keys, None of deleted ones."""
+Records = Mapping[FileGroupId, Entries]
+"""Records of file groups."""
 
 _OPERATION: Final = "UPSERT_PREPPED"
 
@@ -75,10 +80,10 @@ def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
 
 
 def by_file_group(
-    table: Table, partition: str, records: Mapping[str, Record]
-) -> dict[FileGroupId, dict[str, Record]]:
+    table: Table, partition: str, records: Entries
+) -> dict[FileGroupId, dict[str, Record | None]]:
     """Return records by the file groups of a partition, which never become more."""
-    found: dict[FileGroupId, dict[str, Record]] = {}
+    found: dict[FileGroupId, dict[str, Record | None]] = {}
     if not records:
         return found
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
@@ -93,13 +98,20 @@ def by_file_group(
     return found
 
 
-def log_block(time: str, entries: Mapping[str, Record]) -> bytes:
-    """Return the log block of records by their keys."""
-    encoded = sorted((key.encode(), encode_record(record)) for key, record in entries.items())
-    content = io.BytesIO()
-    write_hfile(content, encoded, created_ms=0)
-    header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
-    return encode_block(BlockType.HFILE_DATA, header, content.getvalue())
+def log_blocks(partition: str, time: str, entries: Entries) -> bytes:
+    """Return the log blocks of records of a partition: one of records, and one of deletes."""
+    there = {key: record for key, record in entries.items() if record is not None}
+    blocks = b""
+    if there:
+        content = io.BytesIO()
+        encoded = sorted((key.encode(), encode_record(record)) for key, record in there.items())
+        write_hfile(content, encoded, created_ms=0)
+        header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
+        blocks += encode_block(BlockType.HFILE_DATA, header, content.getvalue())
+    if deleted := sorted(entries.keys() - there.keys()):
+        keys, partitions = pa.array(deleted), pa.array([partition] * len(deleted))
+        blocks += encode_delete_block(keys, partitions, None, time, SCHEMA)
+    return blocks
 
 
 def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
@@ -133,7 +145,7 @@ def _put_log(
     timeline: Timeline,
     instant: Instant,
     group: FileGroupId,
-    entries: Mapping[str, Record],
+    entries: Entries,
     listed: list[FileStatus],
 ) -> WriteStat:
     if instant.layout == V1.version:
@@ -142,14 +154,16 @@ def _put_log(
         log = _Log(LogFileName(group.file_id, instant.time, 1, _token(instant.time)))
     name = str(log.name)
     path = in_partition(group.partition_path, name)
-    size = len(put_once(storage, path, log_block(instant.time, entries)))
+    size = len(put_once(storage, path, log_blocks(group.partition_path, instant.time, entries)))
+    deletes = sum(record is None for record in entries.values())
     return WriteStat(
         group.file_id,
         path,
         group.partition_path,
         prev_commit=log.starts or instant.time,
-        num_writes=len(entries),
-        num_update_writes=len(entries),
+        num_writes=len(entries) - deletes,
+        num_update_writes=len(entries) - deletes,
+        num_deletes=deletes,
         total_write_bytes=size,
         file_size_bytes=size,
         log=LogWrite(log.name.version, 0, log.base, (*log.others, name)),

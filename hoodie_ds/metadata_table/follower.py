@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS
+from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS, RECORD_INDEX
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.metadata_table.bloom_records import bloom_changes
 from hoodie_ds.metadata_table.column_changes import column_changes
-from hoodie_ds.metadata_table.delta_commit import by_file_group, put_delta_commit
+from hoodie_ds.metadata_table.delta_commit import Entries, by_file_group, put_delta_commit
 from hoodie_ds.metadata_table.file_records import file_records
+from hoodie_ds.metadata_table.record_changes import record_changes
 from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
 from hoodie_ds.metadata_table.trust import NOT_RECORDED
@@ -41,9 +42,12 @@ class MetadataFollower:
         """Record what the instant does to files."""
         if completed.action in NOT_RECORDED:
             return
-        records = {_LIST_OF_FILES: file_records(completed, changes)}
-        filters = bloom_changes(table, completed.time, changes)
-        others = {**column_changes(table, changes), BLOOM_FILTERS: filters}
+        records: dict[FileGroupId, Entries] = {_LIST_OF_FILES: file_records(completed, changes)}
+        others: dict[str, Entries] = {
+            **column_changes(table, changes),
+            BLOOM_FILTERS: bloom_changes(table, completed.time, changes),
+            RECORD_INDEX: record_changes(table, completed, changes),
+        }
         for partition, found in others.items():
             records |= by_file_group(table, partition, found)
         put_delta_commit(table, completed, records)

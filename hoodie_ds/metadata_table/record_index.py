@@ -6,23 +6,30 @@ is of each partition by itself, each has its own file groups, and a key may have
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Collection
 from typing import Final
 from uuid import UUID
 
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.formats.avro.decoder import damage_in
-from hoodie_ds.metadata_table.payload import Record
+from hoodie_ds.metadata_table.payload import Record, RecordType
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.trust import is_ahead
 from hoodie_ds.table.file_slice import FileGroupId
 
-RECORD_INDEX: Final = "record_index"
 _PLACE: Final = "recordIndexMetadata"
 _UUID: Final = 0
 """The encoding of a file id that is a UUID and a number; all others are strings."""
 _NO_NUMBER: Final = -1
+_STRING: Final = 1
 _64_BITS: Final = (1 << 64) - 1
+_UUID_AND_NUMBER: Final = re.compile(
+    "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?:-(0|[1-9][0-9]{0,8}))?"
+)
+_BITS: Final = struct.Struct(">qq")
 
 
 def indexed_groups(metadata: MetadataTable, keys: Collection[str]) -> frozenset[FileGroupId] | None:
@@ -34,13 +41,15 @@ def indexed_groups(metadata: MetadataTable, keys: Collection[str]) -> frozenset[
         return None
     with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
         return frozenset(
-            _group(record[_PLACE])
+            group_of(record)
             for group in metadata.records(RECORD_INDEX, keys)
             for record in group.values()
         )
 
 
-def _group(place: Record) -> FileGroupId:
+def group_of(record: Record) -> FileGroupId:
+    """Return the file group in which a record says that a key is."""
+    place = record[_PLACE]
     partition = place["partitionName"]
     path = "" if partition == UNPARTITIONED else partition
     if place["fileIdEncoding"] != _UUID:
@@ -48,3 +57,29 @@ def _group(place: Record) -> FileGroupId:
     high, low, number = place["fileIdHighBits"], place["fileIdLowBits"], place["fileIndex"]
     uuid = UUID(int=(high & _64_BITS) << 64 | low & _64_BITS)
     return FileGroupId(path, str(uuid) if number == _NO_NUMBER else f"{uuid}-{number}")
+
+
+def index_record(group: FileGroupId, epoch_ms: int) -> Record:
+    """Return the record of keys that an instant of a time has put into a file group."""
+    place: Record = {
+        "partitionName": group.partition_path,
+        "fileIdHighBits": -1,
+        "fileIdLowBits": -1,
+        "fileIndex": _NO_NUMBER,
+        "fileId": group.file_id,
+        "instantTime": epoch_ms,
+        "fileIdEncoding": _STRING,
+        "position": None,
+    }
+    numbered = _UUID_AND_NUMBER.fullmatch(group.file_id)
+    if numbered is not None:
+        high, low = _BITS.unpack(UUID(numbered[1]).bytes)
+        number = _NO_NUMBER if numbered[2] is None else int(numbered[2])
+        place |= {
+            "fileIdHighBits": high,
+            "fileIdLowBits": low,
+            "fileIndex": number,
+            "fileId": "",
+            "fileIdEncoding": _UUID,
+        }
+    return {"type": int(RecordType.RECORD_INDEX), _PLACE: place}

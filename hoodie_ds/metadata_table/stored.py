@@ -7,7 +7,7 @@ on that of the table: a writer completes it there first. Hudi on the JVM reads t
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -102,10 +102,20 @@ class MetadataTable:
         with open_base_file(self.view.storage, base) as source:
             yield HFile(source, base.path)
 
-    def logged(self, slice_: FileSlice, only: Sequence[bytes] | None = None) -> Iterator[Change]:
-        """Yield what the log files of a slice change, or that of some keys, the oldest first."""
+    def logged(
+        self,
+        slice_: FileSlice,
+        only: Sequence[bytes] | None = None,
+        times: Container[str] | None = None,
+    ) -> Iterator[Change]:
+        """Yield what the log files of a slice change, the oldest first.
+
+        Or what concerns `only` some keys, or instants of some `times`.
+        """
         for place, block in self._blocks(slice_):
             path = place.log.path
+            if times is not None and place.time not in times:
+                continue
             if block.block_type is BlockType.DELETE:
                 for key in decode_delete_block(block, path).column("record_key").to_pylist():
                     yield key, None

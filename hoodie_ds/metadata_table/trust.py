@@ -10,7 +10,7 @@ layout 1 has one, as it may add log files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
@@ -18,7 +18,7 @@ from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.paths import V1, V2
-from hoodie_ds.timeline.rollbacks import restored_times, target_of, undone_times
+from hoodie_ds.timeline.rollbacks import undone_by, undone_times
 
 NOT_RECORDED: Final = frozenset({Action.SAVEPOINT, Action.INDEXING, Action.SCHEMA_COMMIT})
 """Actions that change no file of the table."""
@@ -44,7 +44,8 @@ def lacking(metadata: MetadataTable) -> Iterator[Instant]:
         if instant.action in NOT_RECORDED or instant.time in recorded:
             continue
         if instant.action in _UNRECORDED[timeline.layout]:
-            is_known = instant.time in known or recorded.isdisjoint(_undone(metadata, instant))
+            undone = undone_by(metadata.storage, instant)
+            is_known = instant.time in known or recorded.isdisjoint(undone)
         else:
             is_known = _was_listed(instant, first, listed)
         if not is_known:
@@ -63,12 +64,10 @@ def is_ahead(metadata: MetadataTable) -> bool:
     return bool(late) and not late <= undone_times(metadata.storage, metadata.data)
 
 
-def _undone(metadata: MetadataTable, instant: Instant) -> Collection[str]:
-    """Times of the instants that a rollback or restore of the table has undone."""
-    if instant.action is Action.RESTORE:
-        return restored_times(metadata.storage, instant)
-    target = target_of(metadata.storage, instant)
-    return () if target is None else (target,)
+def may_be_listed(metadata: MetadataTable, time: str) -> bool:
+    """Whether the metadata table may have been made of what an instant had done already."""
+    recorded = (padded(i.time) for i in metadata.timeline.completed if _is_of_table(i))
+    return padded(time) < min(recorded, default=padded(time) + "0")
 
 
 def _listed(metadata: MetadataTable) -> str:

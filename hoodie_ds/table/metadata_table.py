@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal, TypeVar
 
+from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import (
     BLOOM_FILTERS,
     KEPT_PARTITIONS,
+    RECORD_INDEX,
     TableProperties,
     is_kept,
 )
@@ -27,8 +29,6 @@ from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, PROPERTI
 
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
-
-_RECORD_INDEX: Final = "record_index"
 
 T = TypeVar("T")
 Scope = Literal["table", "partition"]
@@ -50,10 +50,12 @@ def refuse_metadata_table(
     properties = table.properties
     if not properties.metadata_partitions or enabled is False:
         return
-    if is_kept(properties) and not to_be_dropped and _is_there(table.storage):
+    keeps_index = _keeps_record_index(table)
+    if is_kept(properties) and not to_be_dropped and keeps_index and _is_there(table.storage):
         return
     partitions = properties.metadata_partitions
-    lost = [name for name in partitions if name not in KEPT_PARTITIONS] or partitions
+    lost = [name for name in partitions if name not in KEPT_PARTITIONS]
+    lost = lost + [RECORD_INDEX] * (not keeps_index) or list(partitions)
     unique = ""
     if properties.partition_fields and record_index(table) == "table":
         unique = (
@@ -67,6 +69,15 @@ def refuse_metadata_table(
         f"release cannot keep {', '.join(lost)} up to date: set the option to false to drop it, as "
         "Hudi does",
     )
+
+
+def _keeps_record_index(table: Table) -> bool:
+    """Whether there is none, or one of the whole table whose rows no user's function decides."""
+    if RECORD_INDEX not in table.properties.metadata_partitions:
+        return True
+    is_mor = table.properties.table_type is TableType.MERGE_ON_READ
+    has_hook = is_mor and table.properties.order is MergeMode.CUSTOM
+    return record_index(table) == "table" and not has_hook
 
 
 def _is_there(storage: Storage) -> bool:
@@ -102,7 +113,7 @@ def drop_metadata_table(table: Table, now_ms: int) -> Table:
 
 
 def _is_indexed_undefined(properties: TableProperties) -> bool:
-    has_index = _RECORD_INDEX in properties.metadata_partitions
+    has_index = RECORD_INDEX in properties.metadata_partitions
     return has_index or properties.raw.get(keys.KEYS_WERE_INDEXED) == "true"
 
 
@@ -110,7 +121,7 @@ def _defined(table: Table) -> Scope | None:
     """Return what Hudi's definition of the record index says; None if there is none."""
     unknown = ", without which it is not known whether a record key may be in two partitions"
     remedy = "restore the file, or write the table with Hudi"
-    return index_definition(table, _RECORD_INDEX, _scope, remedy, unknown)
+    return index_definition(table, RECORD_INDEX, _scope, remedy, unknown)
 
 
 def _scope(definition: Mapping[str, Any]) -> Scope:

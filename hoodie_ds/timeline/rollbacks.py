@@ -6,7 +6,7 @@ file that a late task of that instant brings would count as one of an archived c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from hoodie_ds.errors import NotFoundError, TimelineError
@@ -31,6 +31,14 @@ def target_of(storage: Storage, rollback: Instant) -> str | None:
     except NotFoundError:
         return None
     return rolled_back_time(plan, path) if plan else None
+
+
+def undone_by(storage: Storage, instant: Instant) -> Collection[str]:
+    """Return the times of the instants that an instant undoes; it has a plan if there are any."""
+    if instant.action is Action.RESTORE:
+        return restored_times(storage, instant)
+    target = target_of(storage, instant) if instant.action is Action.ROLLBACK else None
+    return () if target is None else (target,)
 
 
 def is_undone(storage: Storage, timeline: Timeline, time: str) -> bool:

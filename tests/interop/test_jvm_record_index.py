@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.storage.connect import open_storage
+from tests.integration.test_record_index_kept import assert_indexed
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.interop.test_jvm_global import OPTIONS as OF_MOVES
 from tests.interop.test_jvm_global import Row, arrow, batch
@@ -130,3 +132,50 @@ def test_hudi_builds_an_index_of_each_partition_again(
     ]
     assert_same_rows(jvm_hudi.read(path), table.read())
     assert table.inspect.verify()
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), by_day(KINDS, {("6", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")})
+)
+def test_both_keep_the_record_index(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    """Hudi's upserts find by it where our writes, services and rollbacks have left the keys."""
+    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
+    theirs = {
+        **options,
+        **OF_TABLE,
+        "hoodie.record.index.update.partition.path": "true",
+        "hoodie.clean.automatic": "false",
+    }
+    jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), theirs)
+    ours, stored = HoodieTable(str(path), options), dict[str, tuple[str, str, int, float]]()
+    for ts in range(2, 14, 4):
+        there = "xyz"[ts // 4 % 3]
+        ours.upsert(trips(("a", there, ts, 2.0), (f"n{ts}", "z", ts, 2.0), ("c", "y", ts, 2.0)))
+        ours.delete(trips(("b", "y", ts, None)))
+        ours.compact() if kind == "MERGE_ON_READ" else ours.cluster()
+        ours.upsert(trips(("a", "w", ts + 1, 3.0), ("undone", "x", ts + 1, 3.0)))
+        ours.rollback()
+        assert_indexed(open_storage(str(path)))
+        jvm_hudi.write(
+            path,
+            trips(
+                ("a", there, ts + 2, 4.0),
+                ("b", "y", ts + 2, 4.0),
+                ("c", "w", ts + 2, 4.0),
+                ("undone", "z", ts + 2, 4.0),
+            ),
+            theirs,
+        )
+        assert_indexed(open_storage(str(path)))
+        stored |= {
+            f"n{ts}": (f"n{ts}", "z", ts, 2.0),
+            "a": ("a", there, ts + 2, 4.0),
+            "b": ("b", "y", ts + 2, 4.0),
+            "c": ("c", "w", ts + 2, 4.0),
+            "undone": ("undone", "z", ts + 2, 4.0),
+        }
+        assert found(ours) == sorted(stored.values())
+        assert_same_rows(jvm_hudi.read(path), ours.read())
+    assert "record_index" in ours.properties.metadata_partitions

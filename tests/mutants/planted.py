@@ -1023,7 +1023,72 @@ FOLLOWERS = [
 
 _KEPT = "tests/integration/test_metadata_table_kept.py"
 _KEPT_BY_ALL = "tests/faults/test_metadata_table.py"
+_INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 METADATA_TABLES = [
+    Mutant(
+        "a record index keeps keys of replaced file groups",
+        Text("for group in () if changes.is_rewrite else replaced:", "for group in ():"),
+        f"{_INDEX_KEPT}::test_keys_are_where_writes_and_services_leave_them[COPY_ON_WRITE-9]",
+        "Hudi updates keys in file groups that are gone",
+    ),
+    Mutant(
+        "a record index keeps deleted keys",
+        Text("if deleted := sorted(entries.keys() - there.keys()):", "if deleted := []:"),
+        f"{_INDEX_KEPT}::test_keys_are_where_writes_and_services_leave_them[MERGE_ON_READ-6]",
+        "Hudi updates keys in file groups that are gone",
+    ),
+    Mutant(
+        "a record index loses the keys of deletes that are too late",
+        Text(
+            "is_known = is_plain and (slice_.base is None or not reader.ordering_fields)",
+            "is_known = is_plain",
+        ),
+        f"{_INDEX_KEPT}::test_a_table_of_buckets_with_inserts_in_log_files[9]",
+        "Hudi inserts keys again that have a row",
+    ),
+    Mutant(
+        "a rollback leaves a record index as the write had it",
+        Text("stored = earlier.records(", "stored = later.records("),
+        f"{_INDEX_KEPT}::test_keys_are_back_after_a_rollback_and_a_restore[COPY_ON_WRITE-6]",
+        "Hudi updates keys in file groups that are gone",
+    ),
+    Mutant(
+        "a rollback looks for a write above the compaction that has included it",
+        always("record_changes._is_newest", True),
+        f"{_INDEX_KEPT}::test_keys_are_back_where_a_compaction_has_included_the_write[6]",
+        "Hudi updates keys in file groups that are gone",
+    ),
+    Mutant(
+        "a rollback of a write from before the record index changes nothing there",
+        always("trust.may_be_listed", False),
+        f"{_INDEX_KEPT}"
+        "::test_what_is_undone_that_was_there_before_the_index_is_compared_with_all_rows[9]",
+        "Hudi updates keys in file groups that are gone",
+    ),
+    Mutant(
+        "a record index of each partition is written as one of the whole table",
+        always("_keeps_record_index", True),
+        f"{_INDEX_KEPT}::test_an_index_of_each_partition_is_refused",
+        "a key of two partitions has one place",
+    ),
+    Mutant(
+        "a record index gets deletes of keys that it does not have",
+        Text(
+            "for key in gone - places.keys() if known.get(key) in touched}",
+            "for key in gone - places.keys()}",
+        ),
+        f"{_INDEX_KEPT}::test_deletes_of_unknown_keys_leave_the_index_alone",
+        "it grows with every delete, and the place of a key goes with a delete elsewhere",
+    ),
+    Mutant(
+        "a write's own log files do not count where a record index is made of them",
+        Text(
+            "return time == self.time or super().is_committed(time)",
+            "return super().is_committed(time)",
+        ),
+        f"{_INDEX_KEPT}::test_a_table_of_buckets_with_inserts_in_log_files[9]",
+        "Hudi inserts keys again that have a row",
+    ),
     Mutant(
         "a metadata table is told nothing of what is deleted",
         instead(
@@ -1888,7 +1953,7 @@ READS = [
     ),
     Mutant(
         "a metadata table that still has what was rolled back is believed",
-        always("trust._undone", ()),
+        within("lacking", undone_by=returns(())),
         f"{METADATA}::test_a_rollback_needs_no_delta_commit_but_what_it_undid_must_be_gone",
         "files that a rollback deleted are read",
     ),

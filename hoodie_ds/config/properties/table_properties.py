@@ -48,7 +48,10 @@ _KEEPING: Final = (
 
 
 BLOOM_FILTERS: Final = "bloom_filters"
-KEPT_PARTITIONS: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS})
+RECORD_INDEX: Final = "record_index"
+KEPT_PARTITIONS: Final = frozenset(
+    {"files", "column_stats", "partition_stats", BLOOM_FILTERS, RECORD_INDEX}
+)
 """Partitions of a metadata table that writes here keep up to date."""
 
 
