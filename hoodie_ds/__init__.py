@@ -148,11 +148,13 @@ __all__ = [
     "WriteConflictError",
     "WriteResult",
     "__version__",
+    "delete",
     "foreach_batch",
     "read",
     "register",
     "run_services",
     "shuffle_by_file_group",
+    "update",
 ]
 
 _MODULES = {
@@ -195,11 +197,13 @@ _MODULES = {
     "VersionChange": "hoodie_ds.services.upgrade.version_change",
     "Work": "hoodie_ds.services.results",
     "WriteResult": "hoodie_ds.sink.messages",
+    "delete": "hoodie_ds.datasource.row_changes",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
     "read": "hoodie_ds.datasource.scan",
     "register": "hoodie_ds.datasource.registration",
     "run_services": "hoodie_ds.datasource.services_job",
     "shuffle_by_file_group": "hoodie_ds.datasource.shuffle",
+    "update": "hoodie_ds.datasource.row_changes",
 }
 
 

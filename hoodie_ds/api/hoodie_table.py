@@ -19,7 +19,7 @@ from hoodie_ds.api.table_merge import TableMerge, source_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.config.known_options import check_keys, overridden
-from hoodie_ds.config.operation_options import OperationOptions
+from hoodie_ds.config.operation_options import agreed_operation
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions
 from hoodie_ds.config.read_options import ReadOptions
@@ -1080,7 +1080,7 @@ class HoodieTable:
         """Return what begins and commits a write by the called method."""
         parsed = self._parsed(options)
         check_numbered(parsed)
-        parsed = replace(parsed, operation=_agreed(operation, parsed.operation))
+        parsed = replace(parsed, operation=agreed_operation(operation, parsed.operation))
         storage = self._storage or storage_to_write(parsed)
         return Coordinator(parsed, storage, self._clock, self._ids)
 
@@ -1144,17 +1144,3 @@ class HoodieTable:
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")
         return followed(context, partial(change_version, context, to, dry=dry))
-
-
-def _agreed(called: Operation, said: Operation | None) -> Operation:
-    """Return the operation of the called method; refuse an option that contradicts it."""
-    if said is None or said is called:
-        return called
-    if called is Operation.INSERT and said is Operation.BULK_INSERT:
-        return said
-    raise OptionError(
-        OperationOptions.operation.key,
-        said.value,
-        f"the called method does {called.value}; leave the option out, or call the method of that "
-        "operation",
-    )

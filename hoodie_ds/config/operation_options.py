@@ -179,3 +179,17 @@ def _extra_metadata(given: GivenOptions) -> dict[str, str]:
         given.refuse(OptionError(option.key, prefix, remedy))
         return {}
     return {prefix + rest: text for rest, text in given.with_prefix(prefix)}
+
+
+def agreed_operation(called: Operation, said: Operation | None) -> Operation:
+    """Return the operation of a called function; refuse an option that contradicts it."""
+    if said is None or said is called:
+        return called
+    if called is Operation.INSERT and said is Operation.BULK_INSERT:
+        return said
+    raise OptionError(
+        OperationOptions.operation.key,
+        said.value,
+        f"the called function does {called.value}; leave the option out, or call that of the "
+        "operation",
+    )

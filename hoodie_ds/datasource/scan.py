@@ -254,15 +254,16 @@ class _Scan:
         schema: StructType | str,
     ) -> DataFrame:
         """The rows that Python makes of packed tasks."""
-        packs = [pickle.dumps(pack) for pack in packed(tasks, self._parallelism)]
+        packs = [pickle.dumps(pack) for pack in packed(tasks, parallelism(self.spark))]
         numbers = self.spark.range(0, len(packs), 1, max(1, len(packs)))
         return numbers.mapInArrow(PackedTasks(rows, tuple(packs)), schema)
 
-    @property
-    def _parallelism(self) -> int:
-        if hasattr(self.spark, "_jvm"):
-            return int(self.spark.sparkContext.defaultParallelism)
-        return _TASKS_OF_CONNECT
+
+def parallelism(spark: SparkSession) -> int:
+    """Return how many tasks keep the cores of a session busy."""
+    if hasattr(spark, "_jvm"):
+        return int(spark.sparkContext.defaultParallelism)
+    return _TASKS_OF_CONNECT
 
 
 @dataclass(frozen=True)

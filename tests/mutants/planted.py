@@ -210,6 +210,13 @@ CHANGES_BY_FILTER = [
         f"{_BY_FILTER}::test_copies_of_a_key_in_other_files_stay",
         "copies of a key that do not match are deleted",
     ),
+    Mutant(
+        "each task on the executors finds the rows of all",
+        within("row_changes._change_once", packed=lambda tasks, _: [tuple(tasks)] * 2),
+        "tests/spark/test_changes_by_filter.py::"
+        "test_rows_and_counts_are_those_of_the_library[bucket, MOR]",
+        "rows are counted twice, and log files have them twice",
+    ),
 ]
 
 

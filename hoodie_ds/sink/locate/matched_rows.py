@@ -6,7 +6,7 @@ which match is a conflict, also of one that held none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from hoodie_ds.filters.predicate import ALL, columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
@@ -41,18 +42,28 @@ def change_by_filter(
     return RowChange(predicate)
 
 
-def matched_rows(plan: WritePlan) -> Iterator[pa.RecordBatch]:
+def scan_for_matches(plan: WritePlan) -> ScanPlan:
+    """Return what to read for the rows that match the filter of `WritePlan.change`.
+
+    Files that the filter rules out are not opened.
+    """
+    assert isinstance(plan.change, RowChange)
+    return SnapshotQuery(pinned(plan)).plan(plan.change.where)
+
+
+def matched_rows(
+    plan: WritePlan, tasks: Iterable[ScanTask] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match the filter of `WritePlan.change`, as the write takes them.
 
     A delete takes only the columns of keys, and an update the rows that change. Rows of an index
-    that looks keys up bring the locations in which they were found. Files that the filter rules out
-    are not opened.
+    that looks keys up bring the locations in which they were found. `tasks` are some of
+    `scan_for_matches`, by default all.
     """
     assert isinstance(plan.change, RowChange)
-    table, where = pinned(plan), plan.change.where
-    taken, fetched = _taken(plan), _fetched(plan, table.schema)
-    scan, places = SnapshotQuery(table).plan(where), Places(plan)
-    for task in scan.tasks:
+    scan, where, places = scan_for_matches(plan), plan.change.where, Places(plan)
+    taken, fetched = _taken(plan), _fetched(plan, scan.schema)
+    for task in scan.tasks if tasks is None else tasks:
         for rows in scan.executor.read(task, fetched):
             found = matching(rows, where)
             if found.num_rows:

@@ -139,7 +139,7 @@ def test_the_option_operation_replaced_the_called_method(
     before = table.read()
     of_call = more if where == "call" else None
     what = "oslo" if method == "delete_partitions" else CITIES.slice(0, 1)
-    with pytest.raises(OptionError, match=f"'{said}' is refused: the called method does "):
+    with pytest.raises(OptionError, match=f"'{said}' is refused: the called function does "):
         getattr(table, method)(what, of_call)
     assert table.read() == before
 
