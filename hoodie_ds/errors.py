@@ -103,7 +103,7 @@ class NotFoundError(StorageError):
 
 
 class AlreadyExistsError(StorageError):
-    """A put-if-absent found its name taken."""
+    """A put-if-absent found its name taken, or a replace another version than the one it knew."""
 
 
 class AccessDeniedError(StorageError):
@@ -197,7 +197,7 @@ class DeltaSyncError(HoodieError):
 
 
 class LockTimeoutError(HoodieError):
-    """Other writers held the table's lock for too long; nothing was committed."""
+    """Other writers held the table's lock for too long, or took it over; nothing was committed."""
 
 
 class CommitOutcomeUnknownError(HoodieError):

@@ -161,8 +161,10 @@ def _as_json(port: int, method: str, target: str, headers: dict[str, str], body:
         sent = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
         kind = {"Content-Type": "multipart/related; boundary=b"}
         status, answered, answer = _forward(port, "POST", target, kind, sent)
-        tag = {"etag": f'"{json.loads(answer)["generation"]}"'} if status == 200 else {}
-        return status, {**answered, **tag}, answer
+        if status == 200:
+            put = json.loads(answer)
+            answered |= {"etag": f'"{put["etag"]}"', "x-goog-generation": put["generation"]}
+        return status, answered, answer
     status, answered, answer = _forward(port, method, target, headers, body)
     if method == "GET" and "paged" in url.query:
         answer = _page(answer, parse_qs(url.query).get("continuation-token", ["0"])[0])

@@ -66,6 +66,7 @@ _CODES: Final = {
 _OBSTORE: Final = "obstore.exceptions"
 _OBSTORE_NAMES: Final = {
     "AlreadyExistsError": AlreadyExistsError,
+    "PreconditionError": AlreadyExistsError,  # of a replace: the file has another version
     "PermissionDeniedError": AccessDeniedError,
     "UnauthenticatedError": AccessDeniedError,
 }

@@ -19,13 +19,14 @@ from glob import has_magic
 from typing import Any, BinaryIO, Final, cast
 
 import fsspec
+from fsspec.asyn import sync
 
 from hoodie_ds.errors import StorageError
 from hoodie_ds.extras import remedy
 from hoodie_ds.storage.connections import argument, connection
 from hoodie_ds.storage.foreign_errors import RefusedKeyError
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, Version
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
 _S3: Final = ("s3", "s3a")
@@ -100,6 +101,26 @@ class FsspecStorage:
         """Create or overwrite a file, whole."""
         with self._call("replace", path) as (system, full):
             system.pipe_file(full, data)
+
+    def read_version(self, path: str) -> tuple[bytes, Version]:
+        """Return a whole file and its version: on S3 its ETag, in memory its content."""
+        with self._call("read", path) as (system, full):
+            if self._in_memory:
+                content = system.cat_file(full)
+                return content, content
+            return cast(tuple[bytes, Version], sync(system.loop, _get, system, full))
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        """Replace a file that has a version, and return its new one."""
+        with self._call("replace", path) as (system, full), _refused_conditions():
+            if self._in_memory:
+                if system.cat_file(full) != version:
+                    raise FileExistsError
+                system.pipe_file(full, data)
+                return data
+            bucket, key, _ = system.split_path(full)
+            put = {"Bucket": bucket, "Key": key, "Body": data, "IfMatch": version}
+            return system.call_s3("put_object", **put)["ETag"]
 
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
@@ -186,13 +207,8 @@ class FsspecStorage:
                     raise FileExistsError
                 system.pipe_file(full, data)
                 return
-            try:
+            with _refused_conditions():
                 system.pipe_file(full, data, mode="create")
-            except OSError as error:
-                # Some releases of s3fs report the failed If-None-Match as an invalid argument.
-                if error.errno == errno.EINVAL and "pre-condition" in str(error).lower():
-                    raise FileExistsError from error
-                raise
 
     @contextlib.contextmanager
     def _call(
@@ -225,6 +241,25 @@ def _connect(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     system = fsspec.filesystem(scheme, **fresh, config_kwargs=config, **arguments)
     system.retries = 1
     return system
+
+
+async def _get(system: Any, full: str) -> tuple[bytes, object]:  # noqa: ANN401
+    """Return an object of S3 and its ETag, by one request."""
+    bucket, key, _ = system.split_path(full)
+    answer = await system._call_s3("get_object", Bucket=bucket, Key=key)
+    async with answer["Body"] as body:
+        return await body.read(), answer["ETag"]
+
+
+@contextlib.contextmanager
+def _refused_conditions() -> Iterator[None]:
+    """Turn what some releases of s3fs raise for a condition that failed, an invalid argument."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EINVAL and "pre-condition" in str(error).lower():
+            raise FileExistsError from error
+        raise
 
 
 def _modified_ms(info: Mapping[str, object]) -> int:

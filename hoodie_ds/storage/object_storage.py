@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from hoodie_ds.storage import clouds
 from hoodie_ds.storage.connections import connection
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, Version
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
 if TYPE_CHECKING:
@@ -64,6 +64,16 @@ class ObjectStorage:
         """Create or overwrite a file, whole."""
         self._put("replace", path, data, "overwrite")
 
+    def read_version(self, path: str) -> tuple[bytes, Version]:
+        """Return a whole file and its version."""
+        with self._call("read", path) as (store, key):
+            found = store.get(key)
+            return found.bytes().to_bytes(), _version(found.meta)
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        """Replace a file that has a version, and return its new one."""
+        return _version(self._put("replace", path, data, version))
+
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
     ) -> builtins.list[FileStatus]:
@@ -101,9 +111,10 @@ class ObjectStorage:
             with self._call("delete", min(paths)) as (store, _):
                 _delete(store, [self._folder + path for path in sorted(set(paths))])
 
-    def _put(self, verb: str, path: str, data: bytes, mode: str) -> None:
+    def _put(self, verb: str, path: str, data: bytes, mode: object) -> Mapping[str, object]:
         with self._call(verb, path) as (store, key):
-            store.put(key, data, mode=mode, use_multipart=False)
+            put = store.put(key, data, mode=mode, use_multipart=False)
+            return cast(Mapping[str, object], put)
 
     @contextlib.contextmanager
     def _call(
@@ -161,6 +172,11 @@ class _Ranges(io.RawIOBase):
         data = memoryview(self._fetch(self._position, end) if self._position < end else b"")
         self._position += len(data)
         return data
+
+
+def _version(answer: Mapping[str, object]) -> dict[str, object]:
+    """Return obstore's name of the version in an answer: an ETag, or Google's generation too."""
+    return {name: answer[name] for name in ("e_tag", "version") if answer[name] is not None}
 
 
 def _delete(store: Any, keys: Sequence[str]) -> None:  # noqa: ANN401

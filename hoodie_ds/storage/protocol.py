@@ -1,4 +1,4 @@
-"""The contract of every storage, in eight operations.
+"""The contract of every storage, in eight operations, and what only some can do.
 
 A `Storage` is one table's base path on one file system. Paths given to it and returned by it are
 relative to that root, with ``/`` between their components; the empty path is the root itself. A
@@ -14,7 +14,7 @@ import builtins
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,30 @@ class Storage(Protocol):
         """Delete files, with few requests where the storage can; none existing is no error.
 
         In any order. An error names one that could not be deleted; others may be left too.
+        """
+        ...
+
+
+Version: TypeAlias = object
+"""Which content a file has: an ETag, a generation, or whatever else the storage compares."""
+
+
+class ReplacesVersions(Storage, Protocol):
+    """A storage that replaces a file only while it has a known version, as object stores do.
+
+    Contents that are put this way must differ, or an older version may seem to be back.
+    """
+
+    def read_version(self, path: str) -> tuple[bytes, Version]:
+        """Return a whole file and its version; `NotFoundError` if there is none."""
+        ...
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        """Replace a file that has a version, for exactly one of several callers.
+
+        Returns the new version. The others get `AlreadyExistsError`, also if the file was deleted,
+        where a storage does not tell by `NotFoundError`. After any other error the file may have
+        the new content: read it.
         """
         ...
 

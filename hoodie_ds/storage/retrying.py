@@ -1,7 +1,7 @@
 """Retries of the operations of a remote storage.
 
-Invariant: the outcome of a put-if-absent is never guessed. Once one try of it may have taken
-effect, a taken name's content is compared with the intended one; a try without an answer ends in
+Invariant: the outcome of a conditional put is never guessed. Once one try of it may have taken
+effect, the content that is there is compared with the intended one; a try without an answer ends in
 `UnavailableError`, which says neither that the file exists nor that it does not.
 """
 
@@ -18,7 +18,7 @@ from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
 from hoodie_ds.log import Log
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus, ReplacesVersions, Storage, Version
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
 T = TypeVar("T")
@@ -57,28 +57,25 @@ class RetryingStorage:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole, for exactly one caller."""
-        maybe_done = False
-
-        def once() -> None:
-            nonlocal maybe_done
-            try:
-                self.inner.put_if_absent(path, data)
-            except UnavailableError:
-                maybe_done = True
-                raise
-            except AlreadyExistsError:
-                if not (maybe_done and self._holds(path, data)):
-                    raise
-            except StorageError as error:
-                if maybe_done:  # it says nothing about the earlier try
-                    raise UnavailableError(str(error)) from error
-                raise
-
-        self._retry(once)
+        put, found = self.inner.put_if_absent, self._holds
+        self._once(lambda: put(path, data), lambda: found(path, data) or None)
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole."""
         self._retry(lambda: self.inner.replace(path, data))
+
+    def read_version(self, path: str) -> tuple[bytes, Version]:
+        """Return a whole file and its version."""
+        return self._retry(lambda: self._versions.read_version(path))
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        """Replace a file that has a version, and return its new one."""
+
+        def found() -> Version | None:
+            content, newest = self._versions.read_version(path)
+            return newest if content == data else None
+
+        return self._once(lambda: self._versions.replace_version(path, data, version), found)
 
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
@@ -95,9 +92,34 @@ class RetryingStorage:
         self._retry(lambda: self.inner.delete_many(paths))
 
     def _holds(self, path: str, data: bytes) -> bool:
-        with suppress(NotFoundError):
-            return self.inner.read(path) == data
-        return False
+        return self.inner.read(path) == data
+
+    @property
+    def _versions(self) -> ReplacesVersions:
+        return cast(ReplacesVersions, self.inner)
+
+    def _once(self, put: Callable[[], T], found: Callable[[], T | None]) -> T:
+        """Retry a conditional put; `found` looks for its result if an earlier try may have won."""
+        maybe_done = False
+
+        def attempt() -> T:
+            nonlocal maybe_done
+            try:
+                return put()
+            except UnavailableError:
+                maybe_done = True
+                raise
+            except AlreadyExistsError:
+                with suppress(NotFoundError):
+                    if maybe_done and (own := found()) is not None:
+                        return own
+                raise
+            except StorageError as error:
+                if maybe_done:  # it says nothing about the earlier try
+                    raise UnavailableError(str(error)) from error
+                raise
+
+        return self._retry(attempt)
 
     def _retry(self, operation: Callable[[], T]) -> T:
         started, waited, longest, tries = self.clock.now_ms(), 0, _FIRST_PAUSE_MS, 1

@@ -48,7 +48,7 @@ class GuardedInput(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def whole_output(store: Callable[[bytes], None]) -> Iterator[BinaryIO]:
+def whole_output(store: Callable[[bytes], object]) -> Iterator[BinaryIO]:
     """Collect a file in memory, and store it if the block is left normally."""
     content = _Buffer()
     yield cast(BinaryIO, content)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO, TypeVar, cast
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus, ReplacesVersions, Storage, Version
 from hoodie_ds.testing.fault import OF_CONTENT, Effect, Fault, Kind, Operation
 from hoodie_ds.testing.memory import KeptBuffer
 from hoodie_ds.testing.simulated import SimulatedCrash
@@ -108,6 +108,18 @@ class FaultyStorage:
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole."""
         self._do(Kind.REPLACE, path, lambda: self._inner.replace(path, data), data)
+
+    def read_version(self, path: str) -> tuple[bytes, Version]:
+        """Return a whole file and its version."""
+        inner = cast(ReplacesVersions, self._inner)
+        return self._do(Kind.READ, path, lambda: inner.read_version(path))
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        """Replace a file that has a version."""
+        inner = cast(ReplacesVersions, self._inner)
+        return self._do(
+            Kind.REPLACE, path, lambda: inner.replace_version(path, data, version), data
+        )
 
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, Version
 
 
 class MemoryStorage:
@@ -96,6 +96,24 @@ class MemoryStorage:
         check_path(path)
         with self._lock:
             self._put(path, data)
+
+    def read_version(self, path: str) -> tuple[bytes, Version]:
+        """Return a whole file and its version, which is its content."""
+        content = self.read(path)
+        return content, content
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        """Replace a file that has a version, and return its new one."""
+        check_path(path)
+        with self._lock:
+            is_known = self._files.get(path) == version
+            if is_known:
+                self._put(path, data)
+        if not is_known:
+            raise AlreadyExistsError(
+                f"cannot replace {path!r} below {self._root!r}: it has changed"
+            )
+        return data
 
     def _put(self, path: str, data: bytes) -> None:
         self._files[path] = bytes(data)

@@ -24,7 +24,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.fsspec_storage import FsspecStorage
 from hoodie_ds.storage.retrying import RetryingStorage
-from hoodie_ds.testing import FaultyStorage, Kind, MemoryStorage, Operation
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, Operation
 
 
 @dataclass
@@ -234,6 +234,38 @@ def test_reading_back_is_retried_too(storage: RetryingStorage) -> None:
         plan(RESET)
         storage.put_if_absent("f", b"mine")
     assert FlakySystem.calls == {"put": 4, "read": 3}
+
+
+@pytest.mark.parametrize("effect", [Effect.LOST_ANSWER, Effect.FAILED, Effect.DELAYED])
+def test_a_replace_of_a_version_counts_once_whatever_became_of_its_first_try(
+    motion: SlowMotion, effect: Effect
+) -> None:
+    fault = Fault(effect, kinds=frozenset({Kind.REPLACE}), error=UnavailableError)
+    inner = MemoryStorage(files={"f": b"one"})
+    storage = RetryingStorage(FaultyStorage(inner, [fault]), 5_000, motion, motion)
+    first = storage.read_version("f")[1]
+    second = storage.replace_version("f", b"two", first)
+    assert storage.read_version("f") == (b"two", second)
+    with pytest.raises(AlreadyExistsError):  # no try of this call was lost
+        storage.replace_version("f", b"two", first)
+
+
+def test_a_replace_of_a_version_may_lose_after_a_lost_answer(motion: SlowMotion) -> None:
+    inner = MemoryStorage(files={"f": b"one"})
+    others = [lambda: inner.replace("f", b"theirs"), lambda: inner.delete("f")]
+
+    def before_each(operation: Operation) -> None:
+        if operation.kind is Kind.REPLACE and others:
+            others.pop(0)()
+
+    while others:
+        fault = Fault(Effect.FAILED, kinds=frozenset({Kind.REPLACE}), error=UnavailableError)
+        faulty = FaultyStorage(inner, [fault], before_each=before_each)
+        storage = RetryingStorage(faulty, 5_000, motion, motion)
+        version = storage.read_version("f")[1]
+        with pytest.raises(AlreadyExistsError):
+            storage.replace_version("f", b"mine", version)
+    assert inner.files == {}
 
 
 def test_outputs_and_deletes_are_retried(storage: RetryingStorage) -> None:
