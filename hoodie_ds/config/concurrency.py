@@ -1,20 +1,36 @@
 """How a writer shares a table with other writers.
 
 The defaults are Hudi's, but for the lock provider: Hudi's needs a ZooKeeper, the one here no more
-than the table's own storage.
+than the table's own storage, of whatever kind.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from hoodie_ds.config.base_path import scheme_of
 from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, LockProvider
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
-from hoodie_ds.config.option import POSITIVE_INT, Option, choice, whole
+from hoodie_ds.config.option import POSITIVE_INT, Kind, Option, choice, whole
+from hoodie_ds.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
+
+_OBJECT_STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
+"""Where Hudi's `StorageBasedLockProvider` works, and no other provider of Hudi's on storage."""
+
+_PROVIDERS: Final = choice(LockProvider)
+_PROVIDER: Final = Kind(
+    f"{_PROVIDERS.allowed}. Where writers on the JVM lock by ZooKeeper, DynamoDB or Hive, let all "
+    "writers set the first one on an object store, the second one elsewhere",
+    _PROVIDERS.parse,
+)
+
+_LEAST_VALIDITY_SECONDS: Final = 10
+_LEAST_RENEWALS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +51,13 @@ class Concurrency(OptionGroup):
         "heartbeat has stopped. The concurrency mode decides.",
         aliases=("hoodie.cleaner.policy.failed.writes",),
     )
-    lock_provider: Option[LockProvider] = Option(
+    lock_provider: Option[LockProvider | None] = Option(
         "hoodie.write.lock.provider",
-        choice(LockProvider),
-        "What keeps several writers from completing commits at the same time; with another engine "
-        "only the FileSystemBasedLockProvider, since it does not take the other two.",
-        LockProvider.STORAGE,
+        _PROVIDER,
+        "What keeps several writers from completing commits at the same time; by default a lock "
+        "that works on every storage, and that no other engine takes. With another engine the "
+        "StorageBasedLockProvider on S3, Google Cloud Storage and Azure, and elsewhere the "
+        "FileSystemBasedLockProvider.",
     )
     lock_wait_ms: Option[int] = Option(
         "hoodie.write.lock.wait_time_ms",
@@ -57,8 +74,17 @@ class Concurrency(OptionGroup):
     lease_seconds: ClassVar[Option[int]] = Option(
         "hoodie.write.lock.storage.validity.timeout.secs",
         POSITIVE_INT,
-        "Age at which the lock of a StorageBasedLockProvider is taken to be a dead writer's.",
+        "For how long the default lock, and that of a StorageBasedLockProvider, is valid after it "
+        "was taken or renewed; then it is taken to be a dead writer's.",
         300,
+    )
+    renew_seconds: ClassVar[Option[int]] = Option(
+        "hoodie.write.lock.storage.renew.interval.secs",
+        POSITIVE_INT,
+        "Time between two renewals of the lock of a StorageBasedLockProvider, at most a tenth of "
+        "the time for which it is valid.",
+        30,
+        aliases=("hoodie.write.lock.storage.heartbeat.poll.secs",),
     )
     heartbeat_interval_ms: Option[int] = Option(
         "hoodie.client.heartbeat.interval_in_ms",
@@ -84,6 +110,8 @@ class Concurrency(OptionGroup):
     """Whether others may write to the table at the same time."""
     lease_ms: int = lease_seconds.default * 1000
     """Age at which a lock is taken to be a dead writer's; 0 for never."""
+    renew_ms: int = renew_seconds.default * 1000
+    """Time between two renewals of a `StorageBasedLockProvider`."""
     heartbeat_timeout_ms: int = heartbeat_interval_ms.default * heartbeat_misses.default
     """Time after the last heartbeat at which a write counts as dead."""
 
@@ -98,6 +126,40 @@ class Concurrency(OptionGroup):
             f"{again}; if several writers are meant to write to the table, each of them has to set "
             f"{type(self).mode.key}={shared}"
         )
+
+    def is_common(self, root: str) -> bool:
+        """Whether the lock of a table at `root` is one that writers of other engines can take."""
+        if self.lock_provider is LockProvider.FILE_SYSTEM:
+            return scheme_of(root) not in _OBJECT_STORES
+        return self.lock_provider is LockProvider.STORAGE
+
+    @classmethod
+    def common_provider(cls, root: str) -> LockProvider:
+        """Return the lock provider for several engines that write to a table at `root`."""
+        is_object_store = scheme_of(root) in _OBJECT_STORES
+        return LockProvider.STORAGE if is_object_store else LockProvider.FILE_SYSTEM
+
+    def problems(self, root: str) -> Iterator[OptionError]:
+        """Yield what is wrong with the lock of a table at `root`."""
+        if not self.is_shared or self.lock_provider is not LockProvider.STORAGE:
+            return
+        cls, scheme = type(self), scheme_of(root)
+        if scheme not in _OBJECT_STORES | {"memory"}:
+            yield OptionError(
+                cls.lock_provider.key,
+                self.lock_provider.value,
+                f"it locks tables on {', '.join(sorted(_OBJECT_STORES))}, as in Hudi, and this one "
+                f"is on {scheme}: leave the option out, or set {LockProvider.FILE_SYSTEM.value} in "
+                "all writers if some of them are of another engine",
+            )
+        least_ms = max(_LEAST_VALIDITY_SECONDS * 1000, _LEAST_RENEWALS * self.renew_ms)
+        if self.lease_ms < least_ms:
+            yield OptionError(
+                cls.lease_seconds.key,
+                self.lease_ms // 1000,
+                f"at least {least_ms // 1000}: Hudi wants {_LEAST_VALIDITY_SECONDS} s, and "
+                f"{_LEAST_RENEWALS} times {cls.renew_seconds.key} = {self.renew_ms // 1000}",
+            )
 
     @classmethod
     def of(cls, given: GivenOptions) -> Self:
@@ -116,5 +178,8 @@ class Concurrency(OptionGroup):
             lease_ms = given.get_or_default(cls.file_lock_expire_minutes) * 60_000
         timeout_ms = options.heartbeat_interval_ms * given.get_or_default(cls.heartbeat_misses)
         return options.with_values(
-            is_shared=shared, lease_ms=lease_ms, heartbeat_timeout_ms=timeout_ms
+            is_shared=shared,
+            lease_ms=lease_ms,
+            renew_ms=given.get_or_default(cls.renew_seconds) * 1000,
+            heartbeat_timeout_ms=timeout_ms,
         )

@@ -168,8 +168,7 @@ _KEYS_BY_REASON: Final = {
         hoodie.write.lock.client.num_retries hoodie.write.lock.client.wait_time_ms_between_retry
     """,
     "a commit that outlives its lock is still safe": """
-        hoodie.write.lock.storage.renew.interval.secs
-        hoodie.write.lock.storage.heartbeat.poll.secs hoodie.write.lock.heartbeat_interval_ms
+        hoodie.write.lock.heartbeat_interval_ms
     """,
     "file groups are compared, and keys where an index looks them up": """
         hoodie.write.lock.conflict.resolution.strategy

@@ -106,6 +106,8 @@ def _contradictions(options: WriteOptions) -> Iterator[OptionError]:
             options.batches_per_commit,
             "beside other writers each batch commits, as a conflict may undo it; leave it out",
         )
+    if options.base_path:  # else that is what is wrong
+        yield from options.concurrency.problems(options.base_path)
     keys, hashed = options.record_key_fields, options.bucket_hash_fields
     if keys is not None and hashed is not None and not set(hashed) <= set(keys):
         yield OptionError(

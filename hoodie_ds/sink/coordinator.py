@@ -369,7 +369,7 @@ class Coordinator:
             return recover(table, self.clock, timeline.joined, timeout_ms, loaded, is_superseded)
         return recover_lazily(table, self.clock, timeout_ms, self._locked)
 
-    def _locked(self) -> AbstractContextManager[None]:
+    def _locked(self) -> AbstractContextManager[object]:
         """Return the table's lock where there are several writers."""
         concurrency, owner = self.options.concurrency, self.ids.unique()
         if not concurrency.is_shared:

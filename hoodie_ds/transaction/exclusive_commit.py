@@ -15,6 +15,7 @@ from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import (
     CommitOutcomeUnknownError,
     HoodieError,
+    LockTimeoutError,
     NotFoundError,
     StorageError,
     TimelineError,
@@ -35,7 +36,7 @@ from hoodie_ds.transaction.completion import completion_time, put_completed
 from hoodie_ds.transaction.decision_log import Decision, Outcome, append_decision, next_decision
 from hoodie_ds.transaction.failed_write import announced, delete_leftovers, marked_by
 from hoodie_ds.transaction.guard_commits import carried_with
-from hoodie_ds.transaction.lock import held
+from hoodie_ds.transaction.lock import Lock, held
 from hoodie_ds.transaction.ownership import owner_of
 from hoodie_ds.transaction.pending_action import PendingAction
 from hoodie_ds.transaction.resolution import apply_pending, put_requested
@@ -51,6 +52,8 @@ class Exclusion:
 
     pending: PendingAction
     clock: Clock
+    lock: Lock | None = None
+    """The table's lock, if there may be other writers."""
     _before: Decision | None = None
     _timeline: Timeline | None = None
 
@@ -115,6 +118,7 @@ class Exclusion:
             assert self._timeline is not None, "nothing is decided before `apply_pending`"
             ended = completion_time(pending.table, self._timeline, self.clock)
             decision = replace(decision, completion_time=ended)
+        self._check_held()
         return decision if append_decision(pending.storage, decision) else None
 
     def schedule(self, instant: Instant) -> bool:
@@ -125,6 +129,7 @@ class Exclusion:
         pending = self.pending
         decision = next_decision(self._before, Outcome.SCHEDULE, instant, pending.attempt)
         decision = replace(decision, plan=pending.plan)
+        self._check_held()
         if not append_decision(pending.storage, decision):
             return False
         # Another writer may have swept the claim of a process that seemed dead, and taken the time.
@@ -133,6 +138,14 @@ class Exclusion:
         put_requested(pending.storage, decision)
         return True
 
+    def _check_held(self) -> None:
+        """Refuse to decide without the lock: another engine may be committing, and logs nothing."""
+        if self.lock is not None and not self.lock.is_held():
+            raise LockTimeoutError(
+                f"{self.pending.storage.root}: another writer has taken the lock, as this one did "
+                "not renew it in time; nothing was committed, run the batch again"
+            )
+
 
 @contextmanager
 def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]:
@@ -140,8 +153,8 @@ def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[
     if not pending.is_shared:
         yield Exclusion(pending, clock)
         return
-    with held(pending.storage, pending.concurrency, pending.attempt, clock, pauses):
-        yield Exclusion(pending, clock)
+    with held(pending.storage, pending.concurrency, pending.attempt, clock, pauses) as lock:
+        yield Exclusion(pending, clock, lock)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Locks: keep several writers of a table from completing commits at the same time.
 
-They save writers wasted work, and exclude other engines that take the same lock. Correctness does
-not depend on them: see `decision_log`.
+They save writers wasted work, and exclude other engines that take the same lock. Among writers of
+this library correctness does not depend on them: see `decision_log`. Another engine knows no
+decisions, so a writer checks that it holds the lock before it logs one.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from hoodie_ds.config.enums import LockProvider
 from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import AlreadyExistsError, LockTimeoutError, NotFoundError, StorageError
 from hoodie_ds.log import Log
+from hoodie_ds.storage.probe import check_versions_obeyed
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.timeline.instant_time import format_time
 from hoodie_ds.timeline.paths import FILE_LOCK, HOODIE, LEASES, number_in, numbered_path
 from hoodie_ds.transaction.heartbeat import storage_now_ms
+from hoodie_ds.transaction.storage_lock import StorageLock
 
 _FIRST_PAUSE_MS: Final = 20
 _LONGEST_PAUSE_MS: Final = 1_000
@@ -44,11 +47,15 @@ class Lock(Protocol):
         """Return the file of the current holder; None if there is none."""
         ...
 
+    def is_held(self) -> bool:
+        """Whether this writer, which took the lock, still holds it, as far as can be found out."""
+        return True
+
 
 @contextmanager
 def held(
     storage: Storage, concurrency: Concurrency, owner: str, clock: Clock, pauses: Pauses
-) -> Iterator[None]:
+) -> Iterator[Lock]:
     """Hold a table's lock."""
     lock = _lock(storage, concurrency, owner, clock)
     started, waited, longest = clock.now_ms(), 0, _FIRST_PAUSE_MS
@@ -63,7 +70,7 @@ def held(
                 )
             waited += pauses.pause(min(longest, concurrency.lock_wait_ms - spent))
             longest = min(2 * longest, _LONGEST_PAUSE_MS)
-        yield
+        yield lock
     finally:
         _let_go(lock, storage.root)
 
@@ -104,11 +111,14 @@ def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) 
             return InProcessLock(storage.root)
         case LockProvider.FILE_SYSTEM:
             return FileLock(storage, concurrency.lease_ms, owner, clock)
-        case _:
+        case LockProvider.STORAGE:
+            check_versions_obeyed(storage, owner)
+            return StorageLock(storage, concurrency.lease_ms, concurrency.renew_ms, owner, clock)
+        case None:
             return LeaseLock(storage, concurrency.lease_ms, owner)
 
 
-class InProcessLock:
+class InProcessLock(Lock):
     """Hudi's ``InProcessLockProvider``: writers that are threads of one process."""
 
     _locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
@@ -133,7 +143,7 @@ class InProcessLock:
         return None
 
 
-class FileLock:
+class FileLock(Lock):
     """Hudi's ``FileSystemBasedLockProvider``: the writer that created ``.hoodie/lock`` holds it.
 
     Writers on the JVM take the same one. They delete it without checking its owner, and any writer
@@ -171,7 +181,7 @@ class FileLock:
         return 0 if file is None else storage_now_ms(self._storage) - file.modified_ms
 
 
-class LeaseLock:
+class LeaseLock(Lock):
     """A lock of leases, which works on any storage and expires if its holder dies.
 
     Each holder takes the next lease by a put-if-absent, once the one before it is released or

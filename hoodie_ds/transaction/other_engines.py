@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Final
 
 from hoodie_ds.config.concurrency import Concurrency
-from hoodie_ds.config.enums import LockProvider
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.hints import command
 from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.creation import create_metadata_table
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.metadata_table import drop_metadata_table
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
@@ -88,26 +88,26 @@ def switch_metadata_table_on(table: Table, clock: Clock) -> Table:
 
 def check_lock_is_shared(table: Table, timeline: Timeline, concurrency: Concurrency) -> None:
     """Refuse a lock that other engines do not take, if one of them wrote last, or is writing."""
-    if has_own_lock(concurrency):
+    if has_own_lock(table.storage, concurrency):
         newest = next(timeline.commits_backwards(), None)
         found = [newest] if newest and not read_commit(table.storage, newest).is_ours else []
         for instant in found + _of_others(table, timeline):
-            raise unshared_lock(instant, concurrency)
+            raise unshared_lock(table.storage, instant, concurrency)
 
 
-def has_own_lock(concurrency: Concurrency) -> bool:
+def has_own_lock(storage: Storage, concurrency: Concurrency) -> bool:
     """Whether there are several writers with a lock that no other engine takes."""
-    return concurrency.is_shared and concurrency.lock_provider is not LockProvider.FILE_SYSTEM
+    return concurrency.is_shared and not concurrency.is_common(storage.root)
 
 
-def unshared_lock(instant: Instant, concurrency: Concurrency) -> OptionError:
+def unshared_lock(storage: Storage, instant: Instant, concurrency: Concurrency) -> OptionError:
     """Return the error of a lock that the writer of an instant does not take."""
+    provider = concurrency.lock_provider
     return OptionError(
         Concurrency.lock_provider.key,
-        concurrency.lock_provider.value,
-        f"{instant} is another engine's, whose writers take another lock, even if its provider has "
-        f"this name; let every writer of both set {LockProvider.FILE_SYSTEM.value}. On an object "
-        "store that locks nothing in Hudi: let one engine write at a time there",
+        None if provider is None else provider.value,
+        f"{instant} is another engine's, whose writers take another lock; let every writer of both "
+        f"set {Concurrency.common_provider(storage.root).value}",
     )
 
 

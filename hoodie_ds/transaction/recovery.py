@@ -175,7 +175,7 @@ def recover_lazily(
     table: Table,
     clock: Clock,
     timeout_ms: int,
-    lock: Callable[[], AbstractContextManager[None]],
+    lock: Callable[[], AbstractContextManager[object]],
 ) -> Timeline:
     """Roll back the pending writes of writers whose heartbeat has stopped.
 

@@ -45,6 +45,7 @@ from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim
 from hoodie_ds.transaction.rollback import roll_back
+from hoodie_ds.transaction.storage_lock import StorageLock
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 
 MODE = "hoodie.write.concurrency.mode"
@@ -80,7 +81,7 @@ class SharedTable:
 
     def writer(self, storage: Storage | None = None, /, **changes: str) -> Coordinator:
         named = {key.replace("__", "."): value for key, value in changes.items()}
-        options = WriteOptions.parse({**self.options, **named, "path": "/t"})
+        options = WriteOptions.parse({**self.options, **named, "path": self.storage.root})
         self.clock.advance(1)
         pauses = NoPauses(self.clock)
         return Coordinator(options, storage or self.storage, self.clock, self.ids, pauses)
@@ -274,6 +275,53 @@ def test_a_writer_that_stood_still_longer_than_its_lock(shared: SharedTable, sam
     assert done
 
 
+def test_a_writer_whose_lock_another_engine_has_taken_decides_nothing(shared: SharedTable) -> None:
+    """It stood still for longer than its lock, before it checked that it has it."""
+    theirs = StorageLock(shared.storage, 300_000, 30_000, "theirs", shared.clock)
+    named = {"hoodie__write__lock__provider": LOCKS + "StorageBasedLockProvider"}
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and "/manifest_" in operation.path and not theirs.is_held():
+            shared.clock.advance(300_501)
+            assert theirs.try_take()
+
+    storage = FaultyStorage(shared.storage, before_each=others)
+    before = newest_decision(shared.storage)
+    late = Written(shared.writer(storage, **named), trips(("a", "x", 2, 2.0)))
+    with pytest.raises(LockTimeoutError, match="another writer has taken the lock"):
+        late.commit()
+    assert newest_decision(shared.storage) == before
+    assert theirs.is_held()
+    rival = Written(shared.writer(**named), trips(("a", "x", 3, 3.0)))
+    with pytest.raises(LockTimeoutError, match=r"table_lock\.json.*theirs"):
+        rival.commit()
+    theirs.release()
+    assert shared.rows() == [("a", "x", 1, 1.0), ("b", "y", 1, 1.0)]
+    Written(shared.writer(**named), trips(("a", "x", 4, 4.0))).commit()
+    assert shared.rows() == [("a", "x", 4, 4.0), ("b", "y", 1, 1.0)]
+
+
+def test_a_service_whose_lock_another_engine_has_taken_plans_nothing() -> None:
+    options = {**SHARED, TYPE: "MERGE_ON_READ", PROVIDER: LOCKS + "StorageBasedLockProvider"}
+    shared = SharedTable(options)
+    for number in (1, 2):
+        shared.put(trips(("a", "x", number, 1.0)))
+    theirs = StorageLock(shared.storage, 300_000, 30_000, "theirs", shared.clock)
+
+    def others(operation: Operation) -> None:
+        if operation.kind is Kind.PUT and operation.path.endswith("/claim"):
+            shared.clock.advance(300_501)
+            assert theirs.try_take()
+
+    storage, before = FaultyStorage(shared.storage, before_each=others), shared.storage.files
+    table = HoodieTable(storage.root, options, storage=storage, clock=shared.clock)
+    with pytest.raises(LockTimeoutError, match="another writer has taken the lock"):
+        table.compact()
+    theirs.release()
+    after = shared.storage.files
+    assert {path for path in before.keys() ^ after.keys() if "/clock" not in path} == set()
+
+
 def test_a_writer_rolled_back_as_dead_before_its_decision(shared: SharedTable) -> None:
     done: list[str] = []
 
@@ -423,6 +471,7 @@ def test_only_the_last_decisions_are_kept(shared: SharedTable) -> None:
     ("more", "key"),
     [
         ({"hoodie.clean.failed.writes.policy": "EAGER"}, "hoodie.clean.failed.writes.policy"),
+        ({PROVIDER: LOCKS + "StorageBasedLockProvider"}, PROVIDER),
         ({"hoodie.streaming.batches.per.commit": "2"}, "hoodie.streaming.batches.per.commit"),
         ({PROVIDER: LOCKS + "ZookeeperBasedLockProvider"}, PROVIDER),
         ({MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"}, MODE),

@@ -185,11 +185,9 @@ def test_a_metadata_table_that_the_jvm_builds_meanwhile_is_a_conflict(table: Tab
     assert table.rows() == [("a", "x", 1, 1.0), ("b", "y", 2, 2.0)]
 
 
-def test_a_lock_of_the_same_name_is_another_one(table: Table) -> None:
-    """Hudi's own is in a file that no writer of ours takes, so it stops none of theirs."""
-    table.options["hoodie.write.lock.provider"] = (
-        "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
-    )
+def test_the_default_lock_is_refused_beside_theirs(table: Table) -> None:
+    """No writer of theirs takes it, so it stops none."""
+    del table.options["hoodie.write.lock.provider"]
     commit = write(table.ours(), trips(("a", "x", 2, 2.0)))
     theirs = {"hoodie__write__lock__provider": SHARED["hoodie.write.lock.provider"]}
     table.theirs(trips(("b", "y", 2, 2.0)), **theirs)

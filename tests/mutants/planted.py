@@ -2465,6 +2465,82 @@ STORAGE = [
 ]
 
 WRITERS = "tests/integration/test_several_writers.py"
+_STORAGE_LOCK = "tests/unit/transaction/test_storage_lock.py"
+_TAKEN_OVER = (
+    "tests/integration/test_several_writers.py"
+    "::test_a_writer_whose_lock_another_engine_has_taken_decides_nothing[COPY_ON_WRITE]"
+)
+HUDIS_LOCK = [
+    Mutant(
+        "a writer decides without a look at its lock",
+        skipped("Exclusion._check_held"),
+        _TAKEN_OVER,
+        "two engines complete at the same time, and neither sees the other's conflict",
+    ),
+    Mutant(
+        "a lock that was taken is held for ever",
+        always("StorageLock.is_held", True),
+        _TAKEN_OVER,
+        "two engines complete at the same time, and neither sees the other's conflict",
+    ),
+    Mutant(
+        "what is about to expire still counts",
+        Text("is_fresh = self._renew_ms < left_ms <= self._validity_ms", "is_fresh = left_ms > 0"),
+        f"{_STORAGE_LOCK}::test_what_is_about_to_expire_is_renewed_before_it_counts",
+        "another engine takes the lock while a commit is put",
+    ),
+    Mutant(
+        "a renewal that was not answered counts",
+        Text("self._mine = self._mine or replace(new, valid_until_ms=0)", "self._mine = new"),
+        f"{_STORAGE_LOCK}::test_a_renewal_that_may_have_failed_does_not_count",
+        "a writer commits with a lock that another engine has",
+    ),
+    Mutant(
+        "the lock of another writer is renewed",
+        Text("if found is None or found.owner != self._owner:", "if found is None:"),
+        f"{_STORAGE_LOCK}::test_two_never_hold_it_whatever_happens_between_two_requests[False-None]",
+        "two writers hold the lock",
+    ),
+    Mutant(
+        "a lock whose answer was lost is another writer's",
+        Text("if found is None or found.owner != self._owner:", "if True:"),
+        f"{_STORAGE_LOCK}"
+        "::test_two_never_hold_it_whatever_happens_between_two_requests[False-lost answer]",
+        "a writer gives up a lock that it has, and waits for itself",
+    ),
+    Mutant(
+        "clocks agree",
+        within("StorageLock._is_valid", _DRIFT_MS=0),
+        f"{_STORAGE_LOCK}::test_clocks_of_writers_may_differ_by_half_a_second",
+        "a lock is taken from a living writer whose clock is late",
+    ),
+    Mutant(
+        "a lock is not renewed",
+        skipped("StorageLock._keep_renewing"),
+        f"{_STORAGE_LOCK}::test_a_thread_renews_the_lock_until_it_is_released",
+        "a commit that takes longer than the lock loses it",
+    ),
+    Mutant(
+        "a server may ignore the condition of a replace",
+        skipped("check_versions_obeyed"),
+        f"{_STORAGE_LOCK}::test_a_server_that_ignores_the_condition_is_refused",
+        "two writers hold the lock, and nobody is told",
+    ),
+    Mutant(
+        "a replace on S3 has no condition",
+        Text('"Body": data, "IfMatch": version}', '"Body": data}'),
+        "tests/contract/storage/test_versions.py"
+        "::test_a_file_is_replaced_while_it_has_the_version_that_was_read[s3]",
+        "two writers hold the lock",
+    ),
+    Mutant(
+        "the lock by a file counts on object stores",
+        always("Concurrency.is_common", True),
+        "tests/unit/config/test_concurrency.py"
+        "::test_hudis_lock_on_object_stores_is_the_one_for_several_engines_there",
+        "Hudi's file lock excludes nobody there",
+    ),
+]
 LOCKS_AND_TURNS = [
     Mutant(
         "a batch that waits for further ones is not logged",
@@ -4528,6 +4604,7 @@ MUTANTS = [
     *LOGGED_ROWS,
     *MERGES,
     *STORAGE,
+    *HUDIS_LOCK,
     *LOCKS_AND_TURNS,
     *READS,
     *UNDOING,

@@ -94,8 +94,8 @@ def check_groups(
         raise _conflict(plan, rescale, "gave the table another number of buckets")
     is_read = may_hold_matches(plan)
     for instant, commit in _unseen(plan, timeline):
-        if has_own_lock(plan.options.concurrency) and not commit.is_ours:
-            raise unshared_lock(instant, plan.options.concurrency)
+        if has_own_lock(storage, plan.options.concurrency) and not commit.is_ours:
+            raise unshared_lock(storage, instant, plan.options.concurrency)
         if instant.time in awaited:
             continue  # the batch has not touched what it merges
         others = {FileGroupId(stat.partition_path, stat.file_id) for stat in commit.stats}

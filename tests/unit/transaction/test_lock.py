@@ -61,17 +61,17 @@ def pass_on(lock: Lock) -> None:
     lock.release()
 
 
-@pytest.mark.parametrize("provider", [LockProvider.STORAGE, LockProvider.FILE_SYSTEM])
+@pytest.mark.parametrize("provider", [None, LockProvider.FILE_SYSTEM])
 def test_a_commit_succeeds_if_the_lock_cannot_be_released(
-    place: Place, provider: LockProvider, caplog: pytest.LogCaptureFixture
+    place: Place, provider: LockProvider | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    last = frozenset({Kind.REPLACE if provider is LockProvider.STORAGE else Kind.DELETE})
+    last = frozenset({Kind.REPLACE if provider is None else Kind.DELETE})
     faulty = FaultyStorage(place.storage, [Fault(Effect.FAILED, kinds=last)])
     concurrency = Concurrency(is_shared=True, lock_provider=provider, lease_ms=LEASE_MS)
     with held(faulty, concurrency, "a", place.clock, Never()):
         place.storage.put_if_absent("done", b"")
     assert "the lock stays until it is too old" in caplog.text
-    other = place.lease("b") if provider is LockProvider.STORAGE else place.file("b")
+    other = place.lease("b") if provider is None else place.file("b")
     assert not other.try_take()
 
 
@@ -162,16 +162,16 @@ def test_a_lease_deleted_while_it_is_read_is_over(place: Place) -> None:
 @pytest.mark.parametrize(
     ("provider", "lease_ms", "end"),
     [
-        (LockProvider.STORAGE, LEASE_MS, "it expires at 60 s (hoodie.write.lock.storage."),
+        (None, LEASE_MS, "it expires at 60 s (hoodie.write.lock.storage."),
         (LockProvider.FILE_SYSTEM, LEASE_MS, "it expires at 60 s (hoodie.write.lock.filesystem."),
         (LockProvider.FILE_SYSTEM, 0, "which never expires (hoodie.write.lock.filesystem.expire"),
     ],
 )
 def test_a_lock_timeout_names_the_holder_and_the_expiry(
-    place: Place, provider: LockProvider, lease_ms: int, end: str
+    place: Place, provider: LockProvider | None, lease_ms: int, end: str
 ) -> None:
     """Two writers ended while they held the lock: the second one's is named."""
-    is_lease = provider is LockProvider.STORAGE
+    is_lease = provider is None
     pass_on(place.lease("one") if is_lease else place.file("one"))
     assert (place.lease("two") if is_lease else place.file("two")).try_take()
     place.clock.advance(7_000)
