@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from hoodie_ds.cli.creation import FORMATS, rows_of_files
 from hoodie_ds.cli.target import Ended, Misused, Target, on_table
 
 if TYPE_CHECKING:
     from hoodie_ds.api.hoodie_table import HoodieTable
     from hoodie_ds.services.context import Progress
+    from hoodie_ds.sink.messages import WriteResult
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Step = Callable[["HoodieTable", bool, "Progress | None"], object]
@@ -72,7 +75,7 @@ def _taken(would: object) -> object:
         return [loss.time for loss in would.losses]
     if isinstance(would, PartitionLoss):
         return would.partitions
-    known = isinstance(would, (str, MatchedRows))
+    known = isinstance(would, (str, MatchedRows, MergedRows))
     return str(would).partition(":")[0] if known else None
 
 
@@ -228,6 +231,52 @@ def update(where: tuple[str, ...], given: tuple[str, ...]) -> Step:
     return step
 
 
+@click.command()
+@changing
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--on",
+    multiple=True,
+    required=True,
+    help='Column by which rows match, or such as "target.id = source.key"; all must be equal.',
+)
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="By the name by default.")
+@click.option(
+    "--delete-where",
+    multiple=True,
+    help='Delete rows that match one for which, say, "source.op = D"; all must hold.',
+)
+@click.option("--update-where", multiple=True, help='Update only if, say, "source.ts > target.ts".')
+@click.option("--insert-where", multiple=True, help='Insert only rows with, say, "source.op != D".')
+@click.option("--no-update", is_flag=True, help="Leave rows that match as they are.")
+@click.option("--no-insert", is_flag=True, help="Insert no rows.")
+@click.option("--delete-others", is_flag=True, help="Delete rows that match none of the files.")
+def merge(
+    files: tuple[Path, ...],
+    on: tuple[str, ...],
+    kind: str | None,
+    no_update: bool,
+    no_insert: bool,
+    delete_others: bool,
+    **where: tuple[str, ...],
+) -> Step:
+    """Merge Parquet, CSV or JSON FILES into the table: update rows that match, insert others."""
+
+    def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
+        merging = table.merge(rows_of_files(files, kind, table.schema), [*on])
+        if where["delete_where"]:
+            merging.when_matched_delete([*where["delete_where"]])
+        if not no_update:
+            merging.when_matched_update_all([*where["update_where"]])
+        if not no_insert:
+            merging.when_not_matched_insert_all([*where["insert_where"]])
+        if delete_others:
+            merging.when_not_matched_by_source_delete()
+        return MergedRows(merging.execute(dry=dry))
+
+    return step
+
+
 def _new_value(text: str, table: HoodieTable) -> tuple[str, object]:
     """Read a new value in the form of a condition that it meets."""
     from hoodie_ds.filters.given import predicate_of
@@ -256,6 +305,23 @@ class MatchedRows:
         if not self:
             return "no row to change, nothing to do"
         return f"{counted(self._number, 'row')} {self._what}"
+
+
+class MergedRows:
+    """What becomes of rows in a merge; false if nothing does."""
+
+    def __init__(self, result: WriteResult) -> None:
+        self._counts = result.inserted, result.updated, result.deleted
+        self._at = f" at {result.instant_time}" if result.instant_time else ""
+
+    def __bool__(self) -> bool:
+        return any(self._counts)
+
+    def __str__(self) -> str:
+        if not self:
+            return "no row to change, nothing to do"
+        inserted, updated, deleted = self._counts
+        return f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted{self._at}"
 
 
 class PartitionLoss:
@@ -341,6 +407,6 @@ def delta(action: str) -> Step:
 
 
 COMMANDS: Final = (
-    compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete, update,
+    compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete, update, merge,
     delete_partition, upgrade, downgrade, rescale_buckets, sync, delta,
 )  # fmt: skip

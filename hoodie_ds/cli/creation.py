@@ -25,7 +25,7 @@ _KEYS: Final = {
     "table_type": f"{_WRITE}table.type",
     "buckets": "hoodie.bucket.index.num.buckets",
 }
-_FORMATS: Final = ("parquet", "csv", "json")
+FORMATS: Final = ("parquet", "csv", "json")
 _SQL_TYPES: Final = {
     "bigint": "int64", "long": "int64", "int": "int32", "integer": "int32", "date": "date32",
     "timestamp_ntz": "timestamp[us]",
@@ -78,7 +78,7 @@ def create(target: Target, columns: str | None, like: str | None, **table: objec
 @on_table
 @new_table
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By the name by default.")
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="By the name by default.")
 @click.option(
     "--operation",
     type=click.Choice(["upsert", "insert", "overwrite"]),
@@ -101,7 +101,7 @@ def load(
         known, keyed = made.schema, bool(made.properties.record_key_fields)
     except TableNotFoundError:
         known, keyed = None, _KEYS["key"] in chosen.options
-    rows = _rows(files, kind, known)
+    rows = rows_of_files(files, kind, known)
     operation = operation or ("upsert" if keyed else "insert")
     with progress("loading"):
         done = getattr(made, operation)(rows)
@@ -172,7 +172,7 @@ def _type(name: str) -> pa.DataType:
     return pa.type_for_alias(_SQL_TYPES.get(name, name))
 
 
-def _rows(
+def rows_of_files(
     files: tuple[Path, ...], kind: str | None, known: pa.Schema | None
 ) -> pa.RecordBatchReader:
     """Read files of one format batch by batch, CSV and JSON by the types of known columns."""
@@ -239,7 +239,7 @@ def _is_hidden(path: Path) -> bool:
 
 def _format_of(file: Path) -> str:
     suffix = file.suffix.lstrip(".").lower().replace("jsonl", "json").replace("ndjson", "json")
-    if suffix not in _FORMATS:
+    if suffix not in FORMATS:
         raise Misused(f"{file}: its name does not say its format; give --format")
     return suffix
 

@@ -171,6 +171,31 @@ def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> No
     assert "do not change" in run("update", path, "--set", "id = z", "--yes").err
 
 
+def test_files_are_merged(table: HoodieTable, path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "news.csv"
+    file.write_text(
+        "key,city,ts,fare,op\na,oslo,3,7.5,U\nb,rome,1,,D\nc,rome,3,4.5,I\nd,rome,1,,D\n"
+    )
+    words: list[str | Path] = [path, file, "--on", "target.id = source.key", "--no-insert"]
+    words += ["--delete-where", "source.op = D", "--update-where", "source.ts > target.ts"]
+    before = tree(path)
+    assert done("merge", *words, "--dry-run").lines[0].endswith("0 inserted, 1 updated, 1 deleted")
+    assert tree(path) == before
+    refused = run("merge", *words, answer="n\n")
+    assert (refused.code, "Do it? [y/N]" in refused.err) == (1, True)
+    assert done("merge", *words, "--yes").lines[-1] == (
+        f"done: 0 inserted, 1 updated, 1 deleted at {times(table)[-1]}"
+    )
+    assert found(table) == [("a", "oslo", 3, 7.5)]
+    assert done("merge", *words, "--yes").lines[-1] == "no row to change, nothing to do"
+    file.write_text("id,city,ts,fare,op\nc,rome,3,4.5,I\nd,rome,1,,D\n")
+    words = [path, file, "--on", "id", "--on", "city", "--insert-where", "source.op != D"]
+    done("merge", *words, "--no-update", "--delete-others", "--yes")
+    assert found(table) == [("c", "rome", 3, 4.5)]
+    refused = run("merge", path, file, "--on", "price", "--yes")
+    assert (refused.code, "the target's columns are" in refused.err) == (2, True)
+
+
 def test_a_question_that_has_become_another_is_asked_again(
     table: HoodieTable, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +205,12 @@ def test_a_question_that_has_become_another_is_asked_again(
     monkeypatch.setattr("click.confirm", late)
     refused = run("delete", path, "--where", "fare > 2")
     assert "the table has changed since the question: 2 rows deleted" in refused.err
+    assert len(found(table)) == 3
+    file = path.with_name("news.csv")
+    file.write_text("id,city,ts,fare\nb,rome,1,5\n")
+    table.delete(where="id = z")
+    refused = run("merge", path, file, "--on", "id", "--delete-others")
+    assert "since the question: 0 inserted, 1 updated, 2 deleted; run" in refused.err
     assert len(found(table)) == 3
 
 
