@@ -34,36 +34,35 @@ def numbered(version: int, columns: Columns) -> dict[str, Any]:
 
 
 def alter(storage: Storage, *versions: Columns, history: bytes | None = None) -> str:
-    """Put the commit of ``ALTER TABLE``, and return its time.
+    """Put the commits of ``ALTER TABLE``, and return the time of the last one.
 
     Parameters
     ----------
     storage : Storage
         Rooted at the table's base path.
     versions : sequence of Columns
-        What the columns were, and last of all, what they are.
+        What the columns were, and what each commit makes them.
     history : bytes, optional
         What ``.schema`` holds instead of the versions; nothing if empty.
     """
-    timeline = HoodieTable(storage.root, storage=storage).timeline
-    time, layout = following(timeline.latest_time or ""), timeline.layout
-    of_versions = [
-        numbered(int(time) if version is versions[-1] else n, version)
-        for n, version in enumerate(versions)
-    ]
-    fields = [
-        {"name": name, "type": ["null", AVRO[kind]], "default": None}
-        for _, name, kind in versions[-1]
-    ]
-    extra = {
-        "schema": json.dumps({"type": "record", "name": "trips_record", "fields": fields}),
-        "latest_schema": json.dumps(of_versions[-1]),
-    }
-    named = f"{time}_{following(time)}" if layout == 2 else time
-    body = json.dumps({"schemas": of_versions[::-1]}).encode() if history is None else history
-    if body:
-        storage.put_if_absent(f".hoodie/.schema/{named}.schemacommit", body)
-    _put_commit(storage, time, layout, CommitMetadata((), "ALTER_SCHEMA", extra))
+    known, time = [numbered(0, versions[0])], ""
+    for columns in versions[1:]:
+        timeline = HoodieTable(storage.root, storage=storage).timeline
+        time, layout = following(timeline.latest_time or ""), timeline.layout
+        known.insert(0, numbered(int(time), columns))
+        fields = [
+            {"name": name, "type": ["null", AVRO[kind]], "default": None}
+            for _, name, kind in columns
+        ]
+        extra = {
+            "schema": json.dumps({"type": "record", "name": "trips_record", "fields": fields}),
+            "latest_schema": json.dumps(known[0]),
+        }
+        named = f"{time}_{following(time)}" if layout == 2 else time
+        body = json.dumps({"schemas": known}).encode() if history is None else history
+        if body:
+            storage.put_if_absent(f".hoodie/.schema/{named}.schemacommit", body)
+        _put_commit(storage, time, layout, CommitMetadata((), "ALTER_SCHEMA", extra))
     return time
 
 

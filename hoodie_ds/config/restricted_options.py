@@ -224,7 +224,10 @@ READ_RESTRICTED: Final[Mapping[str, Restriction]] = {
 }
 """Of a read."""
 
-BOTH_RESTRICTED: Final[Mapping[str, Restriction]] = _only("false", "hoodie.schema.on.read.enable")
+BOTH_RESTRICTED: Final[Mapping[str, Restriction]] = {
+    # The table says whether its columns are found by number.
+    **_only("true false", "hoodie.schema.on.read.enable"),
+}
 """Of either."""
 
 REFUSED_PREFIXES: Final[Mapping[str, str]] = {

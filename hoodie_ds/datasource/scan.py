@@ -198,7 +198,9 @@ class _Scan:
         names = [name.lower() for name in self.pinned.schema.names]
         if not names or len(set(names)) < len(names) or "_metadata" in names:
             return []
-        bases = [task.slice.base for task in tasks if task.slice.base is not None]
+        found = (task.slice.base for task in tasks if task.slice.base is not None)
+        history = self.pinned.history
+        bases = [base for base in found if history.renaming(base.name.instant_time) is None]
         fit = natively_readable(self.pinned.table.storage, bases, self.pinned.schema)
         return [
             t for t in tasks if t.slice.base is not None and t.slice.base.name.instant_time in fit

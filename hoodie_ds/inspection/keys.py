@@ -193,7 +193,10 @@ def _base_steps(
         row, written = None, ""
         if _may_hold(pinned, base, key):
             with open_base_file(pinned.table.storage, base) as source:
-                reader = BaseFileReader(source, pinned.schema, base.path, trusted=True)
+                renaming = pinned.history.renaming(time)
+                reader = BaseFileReader(
+                    source, pinned.schema, base.path, trusted=True, renaming=renaming
+                )
                 for rows in reader.pieces():
                     mine = _of_key(rows, key)
                     if mine.num_rows:
@@ -208,7 +211,11 @@ def _log_steps(
 ) -> Iterator[_Step]:
     slices = pinned.reader()
     reader = LogReader(
-        slices.view, pinned.schema, slices.ordering_fields, slices.delete_marker, None
+        slices.view,
+        pinned.schema,
+        slices.ordering_fields,
+        slices.delete_marker,
+        history=pinned.history,
     )
     for time, log, _, records in reader.by_block(tuple(logs)):
         mask = pc.fill_null(pc.equal(records.rows.column(RECORD_KEY), key), False)

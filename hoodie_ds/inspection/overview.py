@@ -20,7 +20,7 @@ from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending_instants import LOST, pending_rows
 from hoodie_ds.services.compaction.planner import holding_back
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import check_columns_have_names, declared_schema
+from hoodie_ds.table.table_schema import column_history, declared_schema
 from hoodie_ds.timeline.timeline import Timeline
 
 _LOG_RATIO: Final = 1.0
@@ -165,7 +165,7 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
         yield str(error)
     try:
         with suppress(CorruptFileError):  # the remark about the columns names it
-            check_columns_have_names(table, timeline, to_write=False)
+            column_history(table, timeline)
     except UnsupportedTableError as error:
         yield str(error)
     if table.properties.metadata_partitions and not is_kept(table.properties):

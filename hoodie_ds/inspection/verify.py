@@ -44,7 +44,7 @@ from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import naming_remedies, remedy_for
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import check_columns_have_names, virtual_keys
+from hoodie_ds.table.table_schema import column_history, virtual_keys
 from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -117,7 +117,7 @@ def broken_instants(
 def not_to_be_read(table: Table, timeline: Timeline) -> Verification | None:
     """Return that rows cannot be checked if columns are found by number; else None."""
     try:
-        check_columns_have_names(table, timeline, to_write=False)
+        column_history(table, timeline)
     except UnsupportedTableError as error:
         finding = Finding.of(Kind.NOT_CHECKED, "", error)
         return Verification(table.storage.root, 0, 0, 0, (finding,))

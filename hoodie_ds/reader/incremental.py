@@ -120,8 +120,7 @@ def incremental(pinned: PinnedTable, options: IncrementalOptions) -> Incremental
     """
     found = commits_in_range(pinned, options)
     if options.end_schema and options.end is not None:
-        then = pinned.at(_until(pinned, options.end))
-        pinned = replace(pinned, schema=then.schema)
+        pinned = pinned.with_columns_of(pinned.at(_until(pinned, options.end)))
     storage, scan = pinned.table.storage, options.full_scan
     if scan or (scan is None and pinned.timeline.layout != V1.version):
         # As in Hudi, files that later commits of the range replaced count too.
@@ -242,7 +241,7 @@ def _at_the_end(
     except TimelineError as error:
         why = f"{found.archived[0].time} has been archived"
         raise _too_far(pinned.table.storage, options, why) from error
-    return replace(then, schema=pinned.schema)
+    return then.with_columns_of(pinned)
 
 
 def _too_far(storage: Storage, options: IncrementalOptions, why: str) -> TimelineError:

@@ -39,7 +39,8 @@ class LoggedRows:
         assert slice_.base is not None
         logs = self.reader.open_logs(slice_)
         outcomes = merge_outcomes(self.reader.view.storage)
-        key = "keys", slice_.base, logs.places, self.reader.delete_marker
+        marker = self.reader.delete_marker, self.reader.history.version
+        key = "keys", slice_.base, logs.places, marker
         known = outcomes.get(key)
         if known is None:
             with self._base(slice_) as base:
@@ -92,17 +93,21 @@ class LoggedRows:
     def keys(self, logs: OpenLogs) -> pa.Array:
         """Return the record keys of all records that count, each once."""
         marker = self.reader.delete_marker
-        reader = LogReader(self.reader.view, pa.schema([KEY_FIELD]), (), marker)
-        columns = [part.records.rows.column(RECORD_KEY) for part in reader.records(logs)]
-        chunks = [chunk for column in columns for chunk in column.chunks]
+        columns, history = pa.schema([KEY_FIELD]), self.reader.history
+        reader = LogReader(self.reader.view, columns, (), marker, history=history)
+        keys = [part.records.rows.column(RECORD_KEY) for part in reader.records(logs)]
+        chunks = [chunk for column in keys for chunk in column.chunks]
         return pc.unique(pa.chunked_array(chunks, KEY_FIELD.type))
 
     @contextmanager
     def _base(self, slice_: FileSlice) -> Iterator[BaseFileReader]:
         assert slice_.base is not None
         path, trusted = slice_.base.path, slice_.base.trusted
+        renaming = self.reader.history.renaming(slice_.base.name.instant_time)
         with self.reader.view.storage.open_input(path) as source:
-            yield BaseFileReader(source, self.reader.schema, path, trusted=trusted)
+            yield BaseFileReader(
+                source, self.reader.schema, path, trusted=trusted, renaming=renaming
+            )
 
     def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
         """Which records replace any row of the base file that has their key."""

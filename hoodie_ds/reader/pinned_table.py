@@ -23,8 +23,9 @@ from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, group_of_file
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import check_nothing_is_missing, every, naming_remedies
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
 from hoodie_ds.table.table import Table, open_table
-from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.table_schema import column_history, table_schema
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lost_instants import check_nothing_is_lost
 
@@ -36,7 +37,7 @@ class PinnedTable:
     `schema` has the five meta columns, then the user's; where files are without meta columns, only
     the user's, as in Hudi. `is_past` says that the user chose the moment: files may have been
     cleaned since. With `metadata` the metadata table lists the files, where there is one that has
-    caught up.
+    caught up. `history` says under which names files have the columns of `schema`.
     """
 
     table: Table
@@ -46,6 +47,7 @@ class PinnedTable:
     verify: bool = True
     is_past: bool = False
     metadata: bool = False
+    history: ColumnHistory = ALL_AS_NOW
 
     @classmethod
     def latest(
@@ -66,8 +68,10 @@ class PinnedTable:
         table = open_table(storage)
         table.properties.check_readable()
         timeline = table.load_timeline()
-        columns = _columns(table, timeline)
-        pinned = cls(table, timeline, columns, merge_hook, verify, metadata=metadata)
+        columns, history = _columns(table, timeline), column_history(table, timeline)
+        pinned = cls(
+            table, timeline, columns, merge_hook, verify, metadata=metadata, history=history
+        )
         pinned.reader()  # refuses a merge hook that is missing
         return pinned
 
@@ -76,8 +80,15 @@ class PinnedTable:
 
         Before its first commit it has the present columns.
         """
-        schema = self.schema if then.first_commit is None else _columns(self.table, then)
-        return replace(self, timeline=then, schema=schema, is_past=True)
+        past = replace(self, timeline=then, is_past=True)
+        if then.first_commit is None:
+            return past
+        history = column_history(self.table, then)
+        return replace(past, schema=_columns(self.table, then), history=history)
+
+    def with_columns_of(self, other: PinnedTable) -> PinnedTable:
+        """Return the table with the columns that it has at another moment."""
+        return replace(self, schema=other.schema, history=other.history)
 
     @property
     def _log(self) -> Log:
@@ -136,9 +147,11 @@ class PinnedTable:
     ) -> Iterator[str]:
         """Yield the partitions that statistics rule out.
 
-        None where merging two rows may make a value that neither has.
+        None where merging two rows may make a value that neither has, or where files have had a
+        column under another name.
         """
-        if self.merge_hook is not None or self.table.properties.merge_mode is MergeMode.CUSTOM:
+        mode = self.table.properties.merge_mode
+        if self.history.since or self.merge_hook is not None or mode is MergeMode.CUSTOM:
             return
         given = self.table.properties.partition_fields
         columns = [field for field in self._used(pruner) if field.name not in given]
@@ -173,9 +186,10 @@ class PinnedTable:
     ) -> Iterator[FileSlice]:
         """Return the slices that statistics do not rule out.
 
-        Those with log files stay, which may have any other values.
+        Those with log files stay, which may have any other values, and those with other names.
         """
-        alone = [found.base for found in slices if found.base is not None and not found.logs]
+        bases = (found.base for found in slices if found.base is not None and not found.logs)
+        alone = [b for b in bases if self.history.renaming(b.name.instant_time) is None]
         try:
             known = ColumnStatistics(metadata).bounds(alone, self._used(pruner))
         except HoodieError as error:
@@ -200,7 +214,12 @@ class PinnedTable:
     ) -> FileSliceReader:
         """Return the reader of the slices; `view` says which blocks of log files count."""
         return FileSliceReader.of(
-            view or self.view, self.table.properties, self.schema, self.merge_hook, remembers
+            view or self.view,
+            self.table.properties,
+            self.schema,
+            self.merge_hook,
+            remembers,
+            self.history,
         )
 
 

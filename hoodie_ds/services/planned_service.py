@@ -35,7 +35,7 @@ from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import forget_completed
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.table.table_schema import avro_schema, check_columns_have_names, table_schema
+from hoodie_ds.table.table_schema import avro_schema, check_writable, table_schema
 from hoodie_ds.timeline.bodies.commit_metadata import (
     CHECKSUMS_KEY,
     DECISION_KEY,
@@ -170,7 +170,7 @@ class PlannedService(ABC, Generic[PlanT]):
         """Return the plan that `schedule_by` would make; changes nothing."""
         timeline = self.table.load_timeline()
         refuse_restore(self.storage.root, timeline)
-        check_columns_have_names(self.table, timeline, to_write=True)
+        check_writable(self.table, timeline)
         return make(timeline, self.context.next_time(self.table, timeline))
 
     def schedule_by(self, make: PlanMaker[PlanT]) -> tuple[Instant, PlanT] | None:
@@ -181,7 +181,7 @@ class PlannedService(ABC, Generic[PlanT]):
         plans: list[PlanT] = []
 
         def body(timeline: Timeline, time: str) -> bytes | None:
-            check_columns_have_names(self.table, timeline, to_write=True)
+            check_writable(self.table, timeline)
             plan = make(timeline, time)
             if plan is None:
                 return None

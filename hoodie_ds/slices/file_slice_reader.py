@@ -30,6 +30,7 @@ from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import naming_remedies
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
 from hoodie_ds.table.table_schema import virtual_keys
 
 _HELD_RECORDS: Final = 1 << 20
@@ -105,6 +106,7 @@ class FileSliceReader:
     complete rows.
 
     A reader that `remembers` keeps the outcome of each merge for later queries of this process.
+    `history` says under which names files have the columns.
     """
 
     view: FileSystemView
@@ -116,6 +118,7 @@ class FileSliceReader:
     only_commits: tuple[str, ...] | None = None
     held_bytes: int = HELD_BYTES
     remembers: bool = False
+    history: ColumnHistory = ALL_AS_NOW
 
     @classmethod
     def of(
@@ -125,6 +128,7 @@ class FileSliceReader:
         schema: pa.Schema,
         merge_hook: str | Callable[..., object] | None = None,
         remembers: bool = False,
+        history: ColumnHistory = ALL_AS_NOW,
     ) -> FileSliceReader:
         """Return the reader of a table with these properties; see `merger_of` for the hook."""
         merges = properties.table_type is TableType.MERGE_ON_READ
@@ -137,6 +141,7 @@ class FileSliceReader:
             properties.delete_marker,
             virtual_keys(properties, schema),
             remembers=remembers,
+            history=history,
         )
 
     def read(
@@ -265,7 +270,9 @@ class FileSliceReader:
     ) -> Iterator[pa.Table]:
         """Yield the rows at some places of log files."""
         schema = pa.schema(map(self.schema.field, columns))
-        reader = LogReader(self.view, schema, (), None, held_bytes=self.held_bytes)
+        reader = LogReader(
+            self.view, schema, (), None, held_bytes=self.held_bytes, history=self.history
+        )
         return rows_at(reader.records(logs, places), places)
 
     def outcome_key(self, slice_: FileSlice, logs: OpenLogs) -> Hashable | None:
@@ -277,7 +284,7 @@ class FileSliceReader:
         if not isinstance(self.merger, Merger) or self.only_commits is not None or not logs.places:
             return None
         types = tuple((field.name, str(field.type)) for field in self.compared)
-        rule = self.merger, self.ordering_fields, self.delete_marker, types
+        rule = self.merger, self.ordering_fields, self.delete_marker, types, self.history.version
         return slice_.base, logs.places, rule
 
     def logged(
@@ -337,6 +344,7 @@ class FileSliceReader:
             self.virtual_keys,
             self.held_bytes,
             self.only_commits,
+            self.history,
         )
 
     def _exceeds_memory(self, slice_: FileSlice) -> bool:
@@ -431,6 +439,7 @@ class FileSliceReader:
                 keep_dictionaries,
                 base.trusted,
                 self.virtual_keys,
+                self.history.renaming(base.name.instant_time),
             )
             numbers: Sequence[int] | None = None
             if parts > 1:

@@ -39,6 +39,7 @@ from hoodie_ds.storage.memory_map import release
 from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.file_slice import LogFile
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
 from hoodie_ds.timeline.paths import TEMP, instant_of_temporary, marked_file
 
 _DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
@@ -73,7 +74,8 @@ class LogReader:
 
     If log files have more than `held_bytes`, one at a time is opened, twice, and the parsed part of
     a large one held. `only_commits` counts in blocks of Parquet: Hudi filters those as it reads
-    them, and neither rows of Avro blocks nor deletes.
+    them, and neither rows of Avro blocks nor deletes. `history` says under which names blocks have
+    the columns.
     """
 
     view: FileSystemView
@@ -83,6 +85,7 @@ class LogReader:
     virtual_keys: MadeColumn | None = None
     held_bytes: int = HELD_BYTES
     only_commits: tuple[str, ...] | None = None
+    history: ColumnHistory = ALL_AS_NOW
 
     def read(self, logs: tuple[LogFile, ...]) -> Iterator[RecordSet]:
         """Yield the records of all blocks that count, one set per block.
@@ -171,7 +174,12 @@ class LogReader:
                 "not read; compact the table with the engine that wrote it"
             )
         trusted = partial(self.view.vouches_for, place.time, log.path)
-        rows = decode_data_block(block, log.path, trusted, self._needed)
+        renaming, needed = self.history.renaming(place.time), self._needed
+        if renaming is None:
+            rows = decode_data_block(block, log.path, trusted, needed)
+        else:
+            rows = decode_data_block(block, log.path, trusted, renaming.stored(needed))
+            rows = renaming.renamed(rows)
         deleted = deletes_among(rows, self.delete_marker)
         lacking = None
         if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":

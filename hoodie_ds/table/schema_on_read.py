@@ -2,17 +2,21 @@
 
 With ``hoodie.schema.on.read.enable`` an ``ALTER TABLE`` renames, drops and retypes columns without
 a new data file. From then on each commit carries the columns with their numbers, and ``.schema``
-holds all that the table has had. Here columns of files are found by name, so a renamed column would
-be null, and a rewrite of its file would lose its values for good.
+has them as they were at all times. A file has the names of its own time. As Hudi's
+``InternalSchemaMerger`` does, a column is looked up there by its number, so one that was dropped
+does not come back in another of its name.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.formats.renaming import Renaming
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.timeline import Timeline
@@ -23,40 +27,110 @@ LATEST_SCHEMA_KEY: Final = "latest_schema"
 _HISTORIES: Final = f"{HOODIE}/.schema"
 _SUFFIX: Final = ".schemacommit"
 _OPTION: Final = "hoodie.schema.on.read.enable"
-_UNTOLD: Final = f"{_HISTORIES} does not say which"
 _NAMED: Final = 5
 
 
-def check_found_by_name(storage: Storage, numbered: str, path: str) -> None:
-    """Refuse to read a table whose files have columns under other names or types than now.
+@dataclass(frozen=True, slots=True)
+class ColumnHistory:
+    """Under which names the files of a table have its columns.
 
-    `numbered` is what the newest commit, at `path`, has under `LATEST_SCHEMA_KEY`. Raises
-    `UnsupportedTableError` if a column was renamed, dropped or retyped, or nothing shows that none
-    was.
+    `version` numbers the columns as they are looked for; 0 in a table without numbers. A file that
+    was written from one of the times `since` on is read by the renaming at the same place.
     """
-    _refuse(storage, path, _told(storage, _history_files(storage), numbered))
+
+    version: int = 0
+    since: tuple[int, ...] = ()
+    renamings: tuple[Renaming | None, ...] = ()
+
+    def renaming(self, time: str) -> Renaming | None:
+        """Return how a file of an instant names columns; None if they have the table's names."""
+        if not self.since:
+            return None
+        return self.renamings[max(bisect_right(self.since, int(time)) - 1, 0)]
+
+
+ALL_AS_NOW: Final = ColumnHistory()
+"""The history of a table all of whose files have the table's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """The columns that a table has, and those of all times, oldest first, as Hudi's JSON."""
+
+    now: dict[str, Any]
+    all: tuple[dict[str, Any], ...]
+
+    def history(self) -> ColumnHistory:
+        """Return how files of each version name the columns."""
+        renamings = tuple(_renaming(version, self.now) for version in self.all)
+        if not any(renamings):
+            return ALL_AS_NOW
+        since = tuple(version["version_id"] for version in self.all)
+        return ColumnHistory(self.now["version_id"], since, renamings)
+
+    def changes(self) -> str:
+        """Return which names and types have changed; empty if none."""
+        columns = dict(_numbered(self.now, ""))
+        changes = {
+            _change(was, columns.get(number))
+            for version in self.all
+            for number, was in _numbered(version, "")
+            if columns.get(number) != was
+        }
+        more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+        return ", ".join(sorted(changes)[:_NAMED]) + more
+
+
+def history_of(storage: Storage, timeline: Timeline, numbered: str, path: str) -> ColumnHistory:
+    """Return under which names files have the columns that a commit numbers.
+
+    `numbered` is what the commit, at `path`, has under `LATEST_SCHEMA_KEY`. Raises
+    `UnsupportedTableError` if the names of before are not known.
+    """
+    try:
+        return _versions(storage, timeline, numbered).history()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UnsupportedTableError(
+            f"{storage.root}: commit {path} numbers the columns ({_OPTION}), and {_HISTORIES} does "
+            "not say under which names data files have them; read the table with Hudi on the JVM "
+            f"and {_OPTION}=true, and write the rows into a new table to read them here"
+        ) from error
+
+
+def check_same_names(storage: Storage, timeline: Timeline, numbered: str, path: str) -> None:
+    """Refuse to have files read by the names and types that a table has now, unless they have them.
+
+    Arguments and errors are those of `history_of`.
+    """
+    history_of(storage, timeline, numbered, path)
+    if changes := _versions(storage, timeline, numbered).changes():
+        raise UnsupportedTableError(
+            f"{storage.root}: columns were renamed, dropped or retyped with {_OPTION} ({changes}), "
+            "while data files have them as they were, where other engines look for the present "
+            "names; read the table by itself, or write the rows into a new one"
+        )
 
 
 def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
     """Refuse a table whose newest commit, at `path`, drops its history of numbered columns.
 
-    A job of Hudi without the option, after one with it, puts such a commit. Raises as
-    `check_found_by_name`.
+    A job of Hudi without the option, after one with it, puts such a commit. Raises
+    `UnsupportedTableError` if a column was renamed, dropped or retyped before, or that is unknown.
     """
-    found = _history_files(storage)
-    files = [file for file in found if timeline.is_committed(_time_of(file))]
-    if files:
-        _refuse(storage, path, _told(storage, files))
-
-
-def _refuse(storage: Storage, path: str, changes: str) -> None:
-    """Raise the error of a table some of whose columns differ from those in files."""
+    files = [file for file in _history_files(storage) if timeline.is_committed(_time_of(file))]
+    if not files:
+        return
+    try:
+        versions = _read(storage, files)
+        changes = _Versions(max(versions, key=_version), tuple(versions)).changes()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        changes = f"{_HISTORIES} does not say which"
     if changes:
         raise UnsupportedTableError(
-            f"{storage.root}: commit {path} says that columns were renamed, dropped or retyped "
-            f"with {_OPTION} ({changes}), while data files hold them as they were; read the table "
-            f"with Hudi on the JVM and {_OPTION}=true, and write the rows into a new table to read "
-            "them here"
+            f"{storage.root}: commit {path} does not number the columns, as commits before it do "
+            f"({_OPTION}): columns were renamed, dropped or retyped ({changes}), and which of them "
+            f"its files have is not known; write to the table with Hudi on the JVM and "
+            f"{_OPTION}=true, which numbers them again, or roll the commit back"
         )
 
 
@@ -73,29 +147,27 @@ def refuse_to_write(storage: Storage, path: str) -> None:
     )
 
 
-def _told(storage: Storage, files: Sequence[str], numbered: str | None = None) -> str:
-    """The changes of columns in histories, as a commit numbers them or as they are now."""
-    try:
-        versions = json.loads(storage.read(max(files)))["schemas"]
-        newest = max(versions, key=lambda version: version["version_id"])
-        return _changes(newest if numbered is None else json.loads(numbered), versions)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return _UNTOLD
+def _versions(storage: Storage, timeline: Timeline, numbered: str) -> _Versions:
+    """The columns of all times that count: a history may have those of a write that failed."""
+    now = json.loads(numbered)
+    found = [
+        version
+        for version in _read(storage, _history_files(storage))
+        if not version["version_id"] or timeline.is_committed(str(version["version_id"]))
+    ]
+    if now["version_id"] not in map(_version, found):
+        raise KeyError(now["version_id"])
+    return _Versions(now, tuple(sorted(found, key=_version)))
 
 
-def _changes(now: dict[str, Any], versions: Sequence[dict[str, Any]]) -> str:
-    """What differs from before; empty if names and types of all columns are the same."""
-    if now["version_id"] not in [version["version_id"] for version in versions]:
-        return _UNTOLD
-    columns = dict(_numbered(now, ""))
-    changes = {
-        _change(was, columns.get(number))
-        for version in versions
-        for number, was in _numbered(version, "")
-        if columns.get(number) != was
-    }
-    more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-    return ", ".join(sorted(changes)[:_NAMED]) + more
+def _read(storage: Storage, files: Sequence[str]) -> list[dict[str, Any]]:
+    """The versions in the newest of some histories, each of which has those of before."""
+    versions: list[dict[str, Any]] = json.loads(storage.read(max(files)))["schemas"]
+    return versions
+
+
+def _version(columns: dict[str, Any]) -> int:
+    return int(columns["version_id"])
 
 
 def _history_files(storage: Storage) -> list[str]:
@@ -105,6 +177,36 @@ def _history_files(storage: Storage) -> list[str]:
 
 def _time_of(history: str) -> str:
     return history.rpartition("/")[2].removesuffix(_SUFFIX).partition("_")[0]
+
+
+def _renaming(was: object, now: object) -> Renaming | None:
+    """How structs with fields of before name those of now; None if a look by name finds the same.
+
+    A name that is now another column's is not the same, whether or not its own is still there.
+    """
+    columns = {field["id"]: field for field in _fields(now)}
+    taken = {field["name"] for field in columns.values()}
+    fields, is_same = dict[str, tuple[str, Renaming | None]](), True
+    for field in _fields(was):
+        name, column = field["name"], columns.get(field["id"])
+        if column is None:
+            is_same = is_same and name not in taken
+            continue
+        fields[name] = column["name"], _renaming(field["type"], column["type"])
+        is_same = is_same and fields[name] == (name, None)
+    return None if is_same else Renaming(fields)
+
+
+def _fields(kind: object) -> Sequence[dict[str, Any]]:
+    """The fields of a struct, or of the structs in a list or a map; none of other types."""
+    match kind:
+        case {"type": "record", "fields": [*fields]}:
+            return fields
+        case {"type": "array", "element": within} | {"type": "map", "value": within}:
+            return _fields(within)
+        case str():
+            return ()
+    raise TypeError(kind)
 
 
 def _change(was: tuple[str, str], now: tuple[str, str] | None) -> str:

@@ -21,9 +21,12 @@ from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.schema_on_read import (
+    ALL_AS_NOW,
     LATEST_SCHEMA_KEY,
-    check_found_by_name,
+    ColumnHistory,
     check_history,
+    check_same_names,
+    history_of,
     refuse_to_write,
 )
 from hoodie_ds.table.table import Table
@@ -35,41 +38,63 @@ from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
 
 
 def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) -> pa.Schema | None:
-    """Return a table's user columns as of a timeline, by whose names its files can be read.
+    """Return a table's user columns as of a timeline.
 
     None for a table that has no schema yet. `to_write` says that files and a commit with these
-    columns will be written. Raises `UnsupportedTableError` if columns are found by number; see
-    `hoodie_ds.table.schema_on_read`.
+    columns will be written. Raises as `column_history` and `check_writable`.
+    """
+    check = check_writable if to_write else column_history
+    check(table, timeline)
+    return declared_schema(table, timeline)
+
+
+def column_history(table: Table, timeline: Timeline) -> ColumnHistory:
+    """Return under which names files have the columns of `table_schema`.
+
+    Raises `UnsupportedTableError` if that is not known; see `hoodie_ds.table.schema_on_read`.
+    """
+    return _column_history(table.storage, timeline)
+
+
+@once_per_timeline
+def _column_history(storage: Storage, timeline: Timeline) -> ColumnHistory:
+    instant = _schema_instant(storage, timeline)
+    if instant is None:
+        return ALL_AS_NOW
+    commit, path = read_commit(storage, instant), commit_path(instant)
+    numbered = commit.extra.get(LATEST_SCHEMA_KEY)
+    if numbered:
+        return history_of(storage, timeline, numbered, path)
+    if not commit.is_ours:  # our commits check the same before they are made
+        check_history(storage, timeline, path)
+    return ALL_AS_NOW
+
+
+def check_writable(table: Table, timeline: Timeline) -> None:
+    """Raise `UnsupportedTableError` if columns have numbers, or had before the newest commit."""
+    instant = schema_instant(table, timeline)
+    if instant is not None and _numbered(table, instant):
+        refuse_to_write(table.storage, commit_path(instant))
+    column_history(table, timeline)
+
+
+def check_files_as_now(table: Table, timeline: Timeline) -> None:
+    """Raise `UnsupportedTableError` unless files have the present names and types of all columns.
+
+    Engines need that which find columns by name.
     """
     instant = schema_instant(table, timeline)
-    _check_names(table, timeline, instant, to_write)
-    return _columns_by(table, instant)
+    if instant is not None and (numbered := _numbered(table, instant)):
+        check_same_names(table.storage, timeline, numbered, commit_path(instant))
 
 
-def check_columns_have_names(table: Table, timeline: Timeline, *, to_write: bool) -> None:
-    """Raise the error of `table_schema`, if there is one."""
-    _check_names(table, timeline, schema_instant(table, timeline), to_write)
-
-
-def _check_names(table: Table, timeline: Timeline, instant: Instant | None, to_write: bool) -> None:
-    if instant is None:
-        return
-    commit, path = read_commit(table.storage, instant), commit_path(instant)
-    numbered = commit.extra.get(LATEST_SCHEMA_KEY)
-    if numbered and to_write:
-        refuse_to_write(table.storage, path)
-    if numbered:
-        check_found_by_name(table.storage, numbered, path)
-    elif not commit.is_ours:  # our commits check the same before they are made
-        check_history(table.storage, timeline, path)
+def _numbered(table: Table, instant: Instant) -> str | None:
+    return read_commit(table.storage, instant).extra.get(LATEST_SCHEMA_KEY)
 
 
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     """Return what `table_schema` does, whether or not files can be read by it."""
-    return _columns_by(table, schema_instant(table, timeline))
-
-
-def _columns_by(table: Table, instant: Instant | None) -> pa.Schema | None:
+    instant = schema_instant(table, timeline)
     avro = _declared_by(table, instant)
     if avro is None:
         return None

@@ -23,6 +23,7 @@ from hoodie_ds.config.service_switches import Service
 from hoodie_ds.formats.hfile.reader import _Wanted
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.inspection.damaged_instants import empty_instants
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from tests.mutants.behaviours import (
     Unlisted,
     announcing,
@@ -584,7 +585,7 @@ TYPES = [
     ),
     Mutant(
         "statistics of the hybrid calendar are believed",
-        Text("if self._rebases(field.name):", "if False:"),
+        Text("if self._rebases(name):", "if False:"),
         f"{_CALENDAR}::test_statistics_of_the_other_calendar_are_not_believed",
         "P1: rows that match a filter are not found",
     ),
@@ -2764,13 +2765,13 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "columns that have numbers are read by name",
-        skipped("check_found_by_name"),
-        "tests/integration/test_schema_on_read.py::test_other_names_are_refused",
+        skipped("ColumnHistory.renaming"),
+        "tests/integration/test_schema_on_read.py::test_columns_are_found_by_number",
         "P12: a renamed column is null",
     ),
     Mutant(
         "columns that have numbers are written without",
-        within("_check_names", refuse_to_write=nothing),
+        skipped("refuse_to_write"),
         "tests/integration/test_schema_on_read.py::test_no_door_writes_a_commit_without_numbers",
         "P12: Hudi looks columns up by numbers that new files do not have",
     ),
@@ -2782,15 +2783,58 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "only the newest names of columns count",
-        within("schema_on_read._told", max=min),
-        "tests/unit/table/test_schema_on_read.py::test_a_field_at_whatever_depth_is_told",
+        within("schema_on_read._read", max=min),
+        "tests/unit/table/test_schema_on_read.py::test_a_file_has_the_names_of_its_time",
         "P12: a renamed column is null",
     ),
     Mutant(
         "services plan to rewrite files by name",
-        within("PlannedService.schedule_by", check_columns_have_names=nothing),
+        within("PlannedService.schedule_by", check_writable=nothing),
         "tests/integration/test_schema_on_read.py::test_services_do_not_rewrite_files_by_name",
         "P12: a plan is left that nobody here can carry out",
+    ),
+    Mutant(
+        "log blocks have the names of now",
+        Text(
+            "renaming, needed = self.history.renaming(place.time), self._needed",
+            "renaming, needed = None, self._needed",
+        ),
+        "tests/integration/test_schema_on_read.py::test_log_blocks_have_the_names_of_their_time",
+        "P12: an update of a renamed column is null",
+    ),
+    Mutant(
+        "a column that was dropped comes back with another of its name",
+        Text("is_same = is_same and name not in taken", "pass"),
+        "tests/integration/test_schema_on_read.py::test_columns_are_found_by_number",
+        "P12: a new column has the values of one that was dropped",
+    ),
+    Mutant(
+        "the names of a write that failed count",
+        Text(
+            'if not version["version_id"] or timeline.is_committed(str(version["version_id"]))',
+            "if True",
+        ),
+        "tests/unit/table/test_schema_on_read.py::test_names_of_a_write_that_failed_are_in_no_file",
+        "P12: a column is looked for under a name that it never had",
+    ),
+    Mutant(
+        "a footer has the names of now",
+        Text("name = next(iter(self._present([field.name])), None)", "name = field.name"),
+        "tests/integration/test_schema_on_read.py"
+        "::test_what_files_say_of_old_names_rules_no_row_out",
+        "P12: a filter leaves rows out by the values of another column",
+    ),
+    Mutant(
+        "what merges came to is remembered under other names",
+        Text("self.delete_marker, types, self.history.version", "self.delete_marker, types, 0"),
+        "tests/integration/test_schema_on_read.py::test_a_merge_by_another_column_is_another_one",
+        "P12: a process goes on with the rows that won by another column",
+    ),
+    Mutant(
+        "the past has the names of now",
+        within("PinnedTable.at", column_history=returns(ALL_AS_NOW)),
+        "tests/integration/test_schema_on_read.py::test_a_past_between_two_names_has_its_own",
+        "P12: a column is null in a time travel query",
     ),
     Mutant(
         "files beside missing properties are damage at first sight",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -25,6 +25,7 @@ from hoodie_ds.formats.parquet.bloom_filter import (
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
 from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
+from hoodie_ds.formats.renaming import Renaming
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.hints import COPY
@@ -92,7 +93,7 @@ class BaseFileReader:
     `keep_dictionaries` `pieces` may return string columns as the dictionary arrays that they are
     stored as, which are cheaper to read, to filter and to write. `trusted` says that the file's
     bytes are known to be as committed; other files are refused if they claim more content than
-    their bytes usually hold.
+    their bytes usually hold. `renaming` says under which names the file has the columns, if others.
 
     All methods raise `CorruptFileError` if the file is no whole Parquet file or a page fails its
     checksum; the constructor raises `UnsupportedTableError` if only a newer pyarrow reads the file.
@@ -106,10 +107,12 @@ class BaseFileReader:
         keep_dictionaries: bool = False,
         trusted: bool = False,
         made: MadeColumn | None = None,
+        renaming: Renaming | None = None,
     ) -> None:
         self.schema = schema
         self._name = name
         self._made = made
+        self._renaming = renaming
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
             try:
@@ -119,7 +122,7 @@ class BaseFileReader:
                 raise
             _check_claims(self._file.metadata, source, trusted)
             self._legacy = LegacyCalendar.of(self._file.metadata, name)
-            if keep_dictionaries:
+            if keep_dictionaries and renaming is None:
                 held = schema if made is None else made.sources(schema)
                 self.dictionaries = repetitive_strings(self._file.metadata, held)
             buffer_bytes = _buffer_bytes(self._file.metadata, source)
@@ -152,15 +155,16 @@ class BaseFileReader:
         None if the statistics do not say, or the file has no such column of the table's type.
         """
         kind, stored = self.schema.field(column).type, self._file.schema_arrow
-        if stored.get_field_index(column) < 0 or stored.field(column).type != kind:
+        name = next(iter(self._present([column])), None)
+        if name is None or stored.get_field_index(name) < 0 or stored.field(name).type != kind:
             return None
-        if self._rebases(column) or not any(test(kind) for test in _COUNTED):
+        if self._rebases(name) or not any(test(kind) for test in _COUNTED):
             return None
         found: list[int] = []
         for number in range(self.num_row_groups):
             group = self._file.metadata.row_group(number)
             chunks = map(group.column, range(group.num_columns))
-            statistics = next(c.statistics for c in chunks if c.path_in_schema == column)
+            statistics = next(c.statistics for c in chunks if c.path_in_schema == name)
             if statistics is None or not statistics.has_min_max:
                 return None
             found.append(statistics.max_raw)
@@ -170,10 +174,14 @@ class BaseFileReader:
         """Return what the footer says of a table's column in a row group; see `Bounds`."""
         if self._made is not None and self._made.name == field.name:
             return None
-        if self._rebases(field.name):  # the footer's ends are days of the other calendar
+        name = next(iter(self._present([field.name])), None)
+        if name is None:
+            return Bounds(values=False)
+        if self._rebases(name):  # the footer's ends are days of the other calendar
             return None
+        held, field = self._file.schema_arrow, field.with_name(name)
         with self._reading():
-            return column_bounds(self._file.metadata, self._file.schema_arrow, row_group, field)
+            return column_bounds(self._file.metadata, held, row_group, field)
 
     def key_range(self) -> tuple[str, str] | None:
         """Return the smallest and largest record key, by Java's order; None if not recorded."""
@@ -203,7 +211,7 @@ class BaseFileReader:
         wanted = self._selection(columns)
         sources = self._sources(wanted)
         with self._reading():
-            rows = self._file.read(columns=self._present(sources))
+            rows = self._file.read(columns=self._present(sources.names))
             rows = self._typed(_counted(rows, self.num_rows), sources)
         return self._complete(rows, wanted)
 
@@ -221,7 +229,7 @@ class BaseFileReader:
             [pa.field(f.name, kinds.get(f.name, f.type)) for f in self._sources(selected)]
         )
         with self._reading():
-            present = self._present(wanted)
+            present = self._present(wanted.names)
             # Arrow keeps everything that it has read of the requested row groups in memory.
             batches = chain.from_iterable(
                 self._file.iter_batches(
@@ -261,10 +269,13 @@ class BaseFileReader:
     def _typed(self, rows: pa.Table, wanted: pa.Schema) -> pa.Table:
         if self._legacy is not None:
             rows = self._legacy.rebased(rows)
+        if self._renaming is not None:
+            rows = self._renaming.renamed(rows)
         return conform(relabelled(rows, wanted), wanted)
 
-    def _rebases(self, column: str) -> bool:
-        at = self._file.schema_arrow.get_field_index(column)
+    def _rebases(self, name: str) -> bool:
+        """Whether a column of the file may have values that are rebased."""
+        at = self._file.schema_arrow.get_field_index(name)
         if self._legacy is None or at < 0:
             return False
         return self._legacy.concerns(self._file.schema_arrow.field(at))
@@ -278,9 +289,11 @@ class BaseFileReader:
     def _selection(self, columns: list[str] | None) -> pa.Schema:
         return self.schema if columns is None else pa.schema(map(self.schema.field, columns))
 
-    def _present(self, wanted: pa.Schema) -> list[str]:
+    def _present(self, wanted: Collection[str]) -> list[str]:
+        """The names in the file of some of the table's columns, of those that it has."""
         stored = set(self._file.schema_arrow.names)
-        return [name for name in wanted.names if name in stored]
+        names = wanted if self._renaming is None else sorted(self._renaming.stored(wanted))
+        return [name for name in names if name in stored]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

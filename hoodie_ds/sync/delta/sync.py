@@ -35,7 +35,7 @@ from hoodie_ds.sync.delta.log import (
     with_checkpoint,
 )
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import table_schema
+from hoodie_ds.table.table_schema import check_files_as_now, table_schema
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.instant_time import padded
@@ -135,6 +135,7 @@ def _next(
     table: Table, timeline: Timeline, head: Head, now_ms: int, *, whole: bool
 ) -> _Version | None:
     """Return the next version of a log; None if the log is up to date."""
+    check_files_as_now(table, timeline)
     columns = table_schema(table, timeline)
     storage, last = table.storage, head.synced or SyncPoint()
     if columns is None and not last.num_files:
