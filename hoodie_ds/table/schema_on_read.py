@@ -54,19 +54,18 @@ ALL_AS_NOW: Final = ColumnHistory()
 
 
 @dataclass(frozen=True, slots=True)
-class _Versions:
+class NumberedColumns:
     """The columns that a table has, and those of all times, oldest first, as Hudi's JSON."""
 
     now: dict[str, Any]
     all: tuple[dict[str, Any], ...]
 
     def history(self) -> ColumnHistory:
-        """Return how files of each version name the columns."""
+        """Return under which names files have the columns."""
         renamings = tuple(_renaming(version, self.now) for version in self.all)
         if not any(renamings):
-            return ALL_AS_NOW
-        since = tuple(version["version_id"] for version in self.all)
-        return ColumnHistory(self.now["version_id"], since, renamings)
+            return ColumnHistory(_version(self.now))
+        return ColumnHistory(_version(self.now), tuple(map(_version, self.all)), renamings)
 
     def changes(self) -> str:
         """Return which names and types have changed; empty if none."""
@@ -81,29 +80,40 @@ class _Versions:
         return ", ".join(sorted(changes)[:_NAMED]) + more
 
 
-def history_of(storage: Storage, timeline: Timeline, numbered: str, path: str) -> ColumnHistory:
-    """Return under which names files have the columns that a commit numbers.
+def columns_of(storage: Storage, timeline: Timeline, numbered: str, path: str) -> NumberedColumns:
+    """Return the columns that a commit numbers, and those of before.
 
     `numbered` is what the commit, at `path`, has under `LATEST_SCHEMA_KEY`. Raises
-    `UnsupportedTableError` if the names of before are not known.
+    `UnsupportedTableError` if those of before are not known.
     """
     try:
-        return _versions(storage, timeline, numbered).history()
+        now = json.loads(numbered)
+        # A history may have the columns of a write that failed.
+        found = [
+            version
+            for version in _read(storage, _history_files(storage))
+            if not version["version_id"] or timeline.is_committed(str(version["version_id"]))
+        ]
+        if now["version_id"] not in map(_version, found):
+            raise KeyError(now["version_id"])
+        columns = NumberedColumns(now, tuple(sorted(found, key=_version)))
+        columns.history()
+        columns.changes()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnsupportedTableError(
             f"{storage.root}: commit {path} numbers the columns ({_OPTION}), and {_HISTORIES} does "
             "not say under which names data files have them; read the table with Hudi on the JVM "
             f"and {_OPTION}=true, and write the rows into a new table to read them here"
         ) from error
+    return columns
 
 
-def check_same_names(storage: Storage, timeline: Timeline, numbered: str, path: str) -> None:
+def check_same_names(storage: Storage, columns: NumberedColumns) -> None:
     """Refuse to have files read by the names and types that a table has now, unless they have them.
 
-    Arguments and errors are those of `history_of`.
+    Raises `UnsupportedTableError`.
     """
-    history_of(storage, timeline, numbered, path)
-    if changes := _versions(storage, timeline, numbered).changes():
+    if changes := columns.changes():
         raise UnsupportedTableError(
             f"{storage.root}: columns were renamed, dropped or retyped with {_OPTION} ({changes}), "
             "while data files have them as they were, where other engines look for the present "
@@ -122,7 +132,7 @@ def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
         return
     try:
         versions = _read(storage, files)
-        changes = _Versions(max(versions, key=_version), tuple(versions)).changes()
+        changes = NumberedColumns(max(versions, key=_version), tuple(versions)).changes()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         changes = f"{_HISTORIES} does not say which"
     if changes:
@@ -145,19 +155,6 @@ def refuse_to_write(storage: Storage, path: str) -> None:
         f"not keep up: renamed and dropped columns would lose their values; write to the table "
         f"with Hudi on the JVM and {_OPTION}=true, or let it write the rows into a new table"
     )
-
-
-def _versions(storage: Storage, timeline: Timeline, numbered: str) -> _Versions:
-    """The columns of all times that count: a history may have those of a write that failed."""
-    now = json.loads(numbered)
-    found = [
-        version
-        for version in _read(storage, _history_files(storage))
-        if not version["version_id"] or timeline.is_committed(str(version["version_id"]))
-    ]
-    if now["version_id"] not in map(_version, found):
-        raise KeyError(now["version_id"])
-    return _Versions(now, tuple(sorted(found, key=_version)))
 
 
 def _read(storage: Storage, files: Sequence[str]) -> list[dict[str, Any]]:

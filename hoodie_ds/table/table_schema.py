@@ -24,9 +24,10 @@ from hoodie_ds.table.schema_on_read import (
     ALL_AS_NOW,
     LATEST_SCHEMA_KEY,
     ColumnHistory,
+    NumberedColumns,
     check_history,
     check_same_names,
-    history_of,
+    columns_of,
     refuse_to_write,
 )
 from hoodie_ds.table.table import Table
@@ -53,29 +54,34 @@ def column_history(table: Table, timeline: Timeline) -> ColumnHistory:
 
     Raises `UnsupportedTableError` if that is not known; see `hoodie_ds.table.schema_on_read`.
     """
-    return _column_history(table.storage, timeline)
+    columns = numbered_columns(table, timeline)
+    return ALL_AS_NOW if columns is None else columns.history()
+
+
+def numbered_columns(table: Table, timeline: Timeline) -> NumberedColumns | None:
+    """Return the columns with their numbers, if they have; raises as `column_history`."""
+    return _numbered_columns(table.storage, timeline)
 
 
 @once_per_timeline
-def _column_history(storage: Storage, timeline: Timeline) -> ColumnHistory:
+def _numbered_columns(storage: Storage, timeline: Timeline) -> NumberedColumns | None:
     instant = _schema_instant(storage, timeline)
     if instant is None:
-        return ALL_AS_NOW
+        return None
     commit, path = read_commit(storage, instant), commit_path(instant)
     numbered = commit.extra.get(LATEST_SCHEMA_KEY)
     if numbered:
-        return history_of(storage, timeline, numbered, path)
+        return columns_of(storage, timeline, numbered, path)
     if not commit.is_ours:  # our commits check the same before they are made
         check_history(storage, timeline, path)
-    return ALL_AS_NOW
+    return None
 
 
 def check_writable(table: Table, timeline: Timeline) -> None:
     """Raise `UnsupportedTableError` if columns have numbers, or had before the newest commit."""
     instant = schema_instant(table, timeline)
-    if instant is not None and _numbered(table, instant):
+    if numbered_columns(table, timeline) is not None and instant is not None:
         refuse_to_write(table.storage, commit_path(instant))
-    column_history(table, timeline)
 
 
 def check_files_as_now(table: Table, timeline: Timeline) -> None:
@@ -83,13 +89,9 @@ def check_files_as_now(table: Table, timeline: Timeline) -> None:
 
     Engines need that which find columns by name.
     """
-    instant = schema_instant(table, timeline)
-    if instant is not None and (numbered := _numbered(table, instant)):
-        check_same_names(table.storage, timeline, numbered, commit_path(instant))
-
-
-def _numbered(table: Table, instant: Instant) -> str | None:
-    return read_commit(table.storage, instant).extra.get(LATEST_SCHEMA_KEY)
+    columns = numbered_columns(table, timeline)
+    if columns is not None:
+        check_same_names(table.storage, columns)
 
 
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:

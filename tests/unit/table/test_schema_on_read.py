@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import UnsupportedTableError
-from hoodie_ds.table.schema_on_read import ALL_AS_NOW, check_same_names, history_of
+from hoodie_ds.table.schema_on_read import check_same_names, columns_of
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
@@ -72,22 +72,22 @@ def history(*versions: dict[str, Any], body: bytes | None = None) -> MemoryStora
 def test_a_field_at_whatever_depth_is_told(now: dict[str, Any], said: str) -> None:
     storage = history(nested(FIRST, "x", "int", "v"), now)
     with pytest.raises(UnsupportedTableError, match=rf"renamed.*\({said}\)"):
-        check_same_names(storage, ALL, json.dumps(now), PATH)
+        check_same_names(storage, columns_of(storage, ALL, json.dumps(now), PATH))
 
 
 def test_fields_that_have_come_hide_none() -> None:
     was, now = nested(FIRST, "x", "int", "v"), nested(SECOND, "x", "int", "v")
     now["fields"].insert(0, {"id": 10, "name": "new", "optional": True, "type": "string"})
     storage = history(was, now)
-    check_same_names(storage, ALL, json.dumps(now), PATH)
-    assert history_of(storage, ALL, json.dumps(now), PATH) == ALL_AS_NOW
+    check_same_names(storage, columns_of(storage, ALL, json.dumps(now), PATH))
+    assert columns_of(storage, ALL, json.dumps(now), PATH).history().since == ()
 
 
 def test_a_file_has_the_names_of_its_time() -> None:
     versions = [
         record(time, (0, name, "int")) for time, name in zip((FIRST, THIRD), "ab", strict=True)
     ]
-    found = history_of(history(*versions), ALL, json.dumps(versions[-1]), PATH)
+    found = columns_of(history(*versions), ALL, json.dumps(versions[-1]), PATH).history()
     rows = pa.table({"a": [1], "b": [2]})
 
     def read(time: str) -> dict[str, list[int]]:
@@ -110,7 +110,7 @@ def test_names_of_a_write_that_failed_are_in_no_file(gone: str) -> None:
     done = (Instant(t, Action.COMMIT, State.COMPLETED) for t in (FIRST, THIRD))
     begun = [Instant(SECOND, Action.COMMIT, State.INFLIGHT)] * (gone == "pending")
     timeline = Timeline(tuple(done), tuple(begun))
-    found = history_of(history(*versions), timeline, json.dumps(versions[-1]), PATH)
+    found = columns_of(history(*versions), timeline, json.dumps(versions[-1]), PATH).history()
     renaming = found.renaming(SECOND)
     assert renaming is not None
     assert renaming.renamed(pa.table({"a": [1], "c": [2]})).to_pydict() == {"b": [1]}
@@ -120,7 +120,8 @@ def test_a_name_that_is_another_columns_now_does_not_bring_the_old_one_back() ->
     inner = record(None, (2, "x", "int"), (3, "y", "int"))
     was = record(FIRST, (0, "a", "int"), (1, "s", inner))
     now = record(SECOND, (4, "a", "int"), (1, "s", record(None, (3, "y", "int"), (5, "x", "int"))))
-    renaming = history_of(history(was, now), ALL, json.dumps(now), PATH).renaming(FIRST)
+    columns = columns_of(history(was, now), ALL, json.dumps(now), PATH)
+    renaming = columns.history().renaming(FIRST)
     assert renaming is not None
     rows = renaming.renamed(pa.table({"a": [1], "s": [{"x": 1, "y": 2}]}))
     (row,) = rows.to_pylist()
@@ -136,22 +137,22 @@ def test_a_name_that_is_another_columns_now_does_not_bring_the_old_one_back() ->
 def test_a_history_that_is_damaged_does_not_tell(body: bytes) -> None:
     now = nested(FIRST, "x", "int", "v")
     with pytest.raises(UnsupportedTableError, match=rf"{PATH}.*does not say under which"):
-        history_of(history(now, body=body), ALL, json.dumps(now), PATH)
+        columns_of(history(now, body=body), ALL, json.dumps(now), PATH)
 
 
 @pytest.mark.parametrize("numbered", ["{", "[]", "7", "{}"])
 def test_a_commit_that_is_damaged_does_not_tell(numbered: str) -> None:
     with pytest.raises(UnsupportedTableError, match=rf"{PATH}.*does not say under which"):
-        history_of(history(nested(FIRST, "x", "int", "v")), ALL, numbered, PATH)
+        columns_of(history(nested(FIRST, "x", "int", "v")), ALL, numbered, PATH)
 
 
 def test_a_history_that_ends_before_the_commit_does_not_tell() -> None:
     was, now = (nested(version, "x", "int", "v") for version in (FIRST, SECOND))
     with pytest.raises(UnsupportedTableError, match="does not say under which"):
-        history_of(history(was), ALL, json.dumps(now), PATH)
+        columns_of(history(was), ALL, json.dumps(now), PATH)
 
 
 def test_a_type_that_nobody_knows_does_not_tell() -> None:
     now = record(FIRST, (0, "odd", {"type": "union"}))
     with pytest.raises(UnsupportedTableError, match="does not say under which"):
-        history_of(history(now), ALL, json.dumps(now), PATH)
+        columns_of(history(now), ALL, json.dumps(now), PATH)
