@@ -21,7 +21,8 @@ AS_OF = "as.of.instant"
 PAST = [
     name
     for name in golden_names()
-    if any(AS_OF in q.options for q in queries(name)) and "beyond" not in name
+    if any(AS_OF in q.options for q in queries(name))
+    and not any(one in name for one in ("beyond", "altered"))
 ]
 KEY, PARTITION = "_hoodie_record_key", "_hoodie_partition_path"
 Rows = dict[tuple[str, str], Any]

@@ -26,7 +26,13 @@ pytestmark = pytest.mark.spark
 
 GOLDEN = [
     *("v6_cow_types", "v6_cow_url_encoded", "v6_cow_virtual_keys", "v6_mor_types_parquet"),
-    *("v9_mor_bucket", "v9_mor_columns_updated", "v9_mor_types_parquet", "v9_mor_virtual_keys"),
+    *(
+        "v9_cow_altered",
+        "v9_mor_bucket",
+        "v9_mor_columns_updated",
+        "v9_mor_types_parquet",
+        "v9_mor_virtual_keys",
+    ),
 ]
 """Of each kind of file and of log; the others differ in what Spark has no part in."""
 

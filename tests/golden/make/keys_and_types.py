@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -327,6 +327,99 @@ def mor_evolved(table: Recipe) -> None:
     table.write(changed.append_column("extra", pa.array([None, "x8"])))
     table.ask_snapshots()
     table.store()
+
+
+AS_ALTERED = {
+    "hoodie.schema.on.read.enable": "true",
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "false",
+}
+"""Settings of a session that alters tables, and reads them again."""
+
+COLUMNS = {
+    "id": pa.string(),
+    "city": pa.string(),
+    "name": pa.string(),
+    "note": pa.string(),
+    "qty": pa.int32(),
+    "fare": pa.float32(),
+    "ts": pa.int64(),
+    "at": pa.struct({"x": pa.float64(), "y": pa.string()}),
+    "items": pa.list_(pa.struct({"w": pa.int32(), "n": pa.string()})),
+    "prices": pa.map_(pa.string(), pa.struct({"v": pa.float64()})),
+}
+FIRST = ("rename column name to title", "drop column qty", "rename column at.x to lon")
+RENAMED = {
+    **{name: COLUMNS[name] for name in ("id", "city")},
+    "title": pa.string(),
+    **{name: COLUMNS[name] for name in ("note", "fare", "ts")},
+    "at": pa.struct({"lon": pa.float64(), "y": pa.string()}),
+    **{name: COLUMNS[name] for name in ("items", "prices")},
+}
+SECOND = (
+    "add columns (qty bigint)",
+    *("rename column title to spare", "rename column note to title"),
+    *("rename column spare to note", "alter column fare type double", "drop column at.y"),
+    *("add columns (at.y int)", "rename column items.element.w to width"),
+    *("alter column items.element.width type bigint", "rename column prices.value.v to cost"),
+)
+SWAPPED = {
+    **{name: COLUMNS[name] for name in ("id", "city")},
+    "note": pa.string(),
+    "title": pa.string(),
+    "fare": pa.float64(),
+    "ts": pa.int64(),
+    "at": pa.struct({"lon": pa.float64(), "y": pa.int32()}),
+    "items": pa.list_(pa.struct({"width": pa.int64(), "n": pa.string()})),
+    "prices": pa.map_(pa.string(), pa.struct({"cost": pa.float64()})),
+    "qty": pa.int64(),
+}
+
+
+def rows_with(
+    columns: Mapping[str, pa.DataType], numbers: Iterable[int], revision: int
+) -> pa.Table:
+    """Rows each value of which tells its column, its row and the revision."""
+
+    def value(kind: pa.DataType, path: str, number: int) -> object:
+        if pa.types.is_struct(kind):
+            return {f.name: value(f.type, f"{path}.{f.name}", number) for f in kind}
+        if pa.types.is_list(kind):
+            return [value(kind.value_type, path, number)]
+        if pa.types.is_map(kind):
+            return [("k", value(kind.item_type, path, number))]
+        given = {"id": f"k{number:02d}", "city": "ams" if number % 2 else "nyc"}
+        if path == "ts":
+            return revision * 10
+        text = given.get(path, f"{path} {number} r{revision}")
+        return text if pa.types.is_string(kind) else number * 100 + revision
+
+    schema = pa.schema(columns)
+    found = [{f.name: value(f.type, f.name, number) for f in schema} for number in numbers]
+    return pa.Table.from_pylist(found, schema=schema)
+
+
+@golden("cow_altered", COW, versions="9")
+@golden("mor_altered", MOR, versions="6", partition="")
+def altered(table: Recipe) -> None:
+    """Columns renamed, swapped, dropped, added again and widened by ALTER TABLE, nested ones too.
+
+    Files have the names of their time: of before, of after the first changes, and of now.
+    """
+    for key, text in AS_ALTERED.items():
+        table.oracle.sql(f"set {key}={text}")
+    try:
+        table.options["hoodie.schema.on.read.enable"] = "true"
+        table.write(rows_with(COLUMNS, range(6), 1))
+        table.sql(*(f"alter table {table.name} {change}" for change in FIRST))
+        table.write(rows_with(RENAMED, [1, 6], 2))
+        table.sql(*(f"alter table {table.name} {change}" for change in SECOND))
+        table.write(rows_with(SWAPPED, [2, 7], 3))
+        table.ask_history()
+        table.store()
+    finally:
+        for key in AS_ALTERED:
+            table.oracle.sql(f"reset {key}")
 
 
 PARTIAL = {
