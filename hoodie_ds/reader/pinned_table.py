@@ -151,7 +151,7 @@ class PinnedTable:
         column under another name.
         """
         mode = self.table.properties.merge_mode
-        if self.history.since or self.merge_hook is not None or mode is MergeMode.CUSTOM:
+        if self.merge_hook is not None or self.history.since or mode is MergeMode.CUSTOM:
             return
         given = self.table.properties.partition_fields
         columns = [field for field in self._used(pruner) if field.name not in given]

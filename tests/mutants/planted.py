@@ -2009,7 +2009,7 @@ READS = [
     ),
     Mutant(
         "statistics of a base file rule out what its log files say",
-        Text("if found.base is not None and not found.logs]", "if found.base is not None]"),
+        Text("if found.base is not None and not found.logs)", "if found.base is not None)"),
         f"{METADATA_GOLDEN}::test_filters_return_the_same_rows_with_statistics",
         "rows that were updated to match a filter are not found",
     ),
