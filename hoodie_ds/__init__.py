@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.commit_listener import CommitListener
     from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
+    from hoodie_ds.datasource.row_changes import delete, update
     from hoodie_ds.datasource.scan import read
     from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
