@@ -280,6 +280,11 @@ class JvmHudi:
         texts = [(key.decode(), value.hex()) for key, value in entries]
         self._call("write_hfile", path=str(path), entries=texts, **more)
 
+    def lock_file(self, text: str) -> tuple[list[Any], str]:
+        """What Hudi reads in a lock file of an object store, and how it writes the same."""
+        reply = self._call("lock_file", text=text)
+        return list(reply["values"]), str(reply["text"])
+
     def kill(self) -> None:
         """End the JVM at once, as a machine does that fails; it answers no call any more."""
         pid = self._process.pid

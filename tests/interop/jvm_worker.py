@@ -189,6 +189,17 @@ def write_hfile(spark: SparkSession, request: Request) -> Request:
     return {}
 
 
+def lock_file(spark: SparkSession, request: Request) -> Request:
+    """The lock file ``text`` as Hudi reads it, and as it writes what it has read."""
+    jvm: Any = spark._jvm
+    package = jvm.org.apache.hudi.client.transaction.lock.models
+    stream = jvm.java.io.ByteArrayInputStream(request["text"].encode())
+    found = package.StorageLockFile.createFromStream(stream, "version")
+    values = found.isExpired(), found.getValidUntilMs(), found.getOwner()
+    written = package.StorageLockFile.toByteArray(package.StorageLockData(*values))
+    return {"values": values, "text": bytes(written).decode()}
+
+
 OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "write": write,
     "read": read,
@@ -199,6 +210,7 @@ OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "roll_back": roll_back,
     "read_hfile": read_hfile,
     "write_hfile": write_hfile,
+    "lock_file": lock_file,
 }
 
 
