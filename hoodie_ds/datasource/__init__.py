@@ -5,7 +5,7 @@ from __future__ import annotations
 from hoodie_ds.errors import MissingPackageError
 from hoodie_ds.extras import remedy, require
 
-require("the data source hoodie_py", "spark", "pyspark")
+require("the data source hoodie_py", remedy("spark"), "pyspark")
 
 import pyspark  # noqa: E402 - only now is it known to be there
 

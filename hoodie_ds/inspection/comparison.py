@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.errors import OptionError, SchemaError
-from hoodie_ds.extras import require
+from hoodie_ds.extras import remedy, require
 from hoodie_ds.inspection.changes import TableDiff, rows_diff
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 
@@ -46,7 +46,7 @@ def query_side(query: str) -> Side:
 
     The query runs each time that the rows are read.
     """
-    require("a comparison with a query", "sql", "duckdb")
+    require("a comparison with a query", remedy("sql"), "duckdb")
     import duckdb
 
     def read() -> Iterator[pa.Table]:

