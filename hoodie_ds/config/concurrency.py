@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from hoodie_ds.config.base_path import scheme_of
-from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, LockProvider
+from hoodie_ds.config.enums import ConcurrencyMode, FailedWritesPolicy, Isolation, LockProvider
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.option import POSITIVE_INT, Kind, Option, choice, whole
 from hoodie_ds.errors import OptionError
@@ -105,6 +105,14 @@ class Concurrency(OptionGroup):
         "conflicts with another writer's; for OPTIMISTIC_CONCURRENCY_CONTROL. In Spark's own "
         "writes and streams a batch runs again when the write is repeated or the query restarted.",
         0,
+    )
+    isolation: Option[Isolation] = Option(
+        "hoodie.py.change.isolation",
+        choice(Isolation),
+        "What conflicts with a change by a filter or a merge: serializable, also a commit of rows "
+        "that it would have found; snapshot, only one that changes a file group or inserts a key "
+        "which it does, too.",
+        Isolation.SERIALIZABLE,
     )
     is_shared: bool = False
     """Whether others may write to the table at the same time."""

@@ -135,6 +135,13 @@ class ConcurrencyMode(str, Enum):
     OPTIMISTIC_CONCURRENCY_CONTROL = "OPTIMISTIC_CONCURRENCY_CONTROL"
 
 
+class Isolation(str, Enum):
+    """What a change by a filter and a merge have read (``hoodie.py.change.isolation``)."""
+
+    SERIALIZABLE = "serializable"
+    SNAPSHOT = "snapshot"
+
+
 class FailedWritesPolicy(str, Enum):
     """When unfinished writes are undone (``hoodie.clean.failed.writes.policy``)."""
 

@@ -215,6 +215,7 @@ def _subsets(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
 NO_KEYS = {KEY: "", BUCKETS: ""}
 PAIRS = {
     "writer, writer": Pair(Step(MINE), Step(YOURS)),
+    "merge, writer": Pair(Step(YOURS, merged=True), Step(MINE)),
     "recovery, recovery": Pair(None, None, dead=Step(MINE)),
     "writer, rollback": Pair(Step(MINE), None),
 }

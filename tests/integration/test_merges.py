@@ -481,18 +481,23 @@ def test_a_numbered_merge_is_recognised_by_what_it_does() -> None:
     assert storage.files == before
 
 
+UPDATE = GivenClause(Matching.MATCHED, Effect.UPDATE, None)
+INSERT = GivenClause(Matching.NOT_MATCHED, Effect.INSERT, None)
+
+
 class Merge:
     """A merge up to its commit."""
 
     def __init__(
-        self, storage: MemoryStorage, options: Mapping[str, str], source: pa.Table
+        self,
+        storage: MemoryStorage,
+        options: Mapping[str, str],
+        source: pa.Table,
+        clauses: tuple[GivenClause, ...] = (UPDATE, INSERT),
+        name: str = "other",
     ) -> None:
         parsed = WriteOptions.parse({**options, "path": "/t"})
-        self.writer = Coordinator(parsed, storage, SimClock(2_000_000_000_000), SimIds("other"))
-        clauses = (
-            GivenClause(Matching.MATCHED, Effect.UPDATE, None),
-            GivenClause(Matching.NOT_MATCHED, Effect.INSERT, None),
-        )
+        self.writer = Coordinator(parsed, storage, SimClock(2_000_000_000_000), SimIds(name))
         given = GivenMerge(NumberedRows(source.schema, source.to_batches()), "id", clauses)
         batch = self.writer.begin_change(partial(merge_of, given))
         assert batch is not None
@@ -516,6 +521,29 @@ def test_rows_that_would_have_matched_are_a_conflict(kind: str, index: str) -> N
         with pytest.raises(WriteConflictError):
             merge.commit()
         assert [row for row in found(table) if row[0] == "e"] == [("e", city, 3, 1.0)]
+
+
+@pytest.mark.parametrize("order", ["aabb", "abab", "abba", "baab", "baba", "bbaa"])
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+def test_two_merges_that_insert_where_none_matches(isolation: str, order: str) -> None:
+    """Each begins and commits: by default there is no outcome but those of one after the other."""
+    options = {**TRIPS, **SHARED, "hoodie.py.change.isolation": isolation}
+    table, storage = made(options)
+    table.upsert(ROWS)
+    sources = {"a": trips(("n", "x", 2, 1.0)), "b": trips(("n", "y", 2, 2.0))}
+    begun, refused = dict[str, Merge](), list[str]()
+    for name in order:
+        if name not in begun:
+            begun[name] = Merge(storage, options, sources[name], (INSERT,), name)
+            continue
+        try:
+            begun[name].commit()
+        except WriteConflictError:
+            refused.append(name)
+    new = [row for row in found(table) if row[0] == "n"]
+    is_serial, is_refused = order[0] == order[1], isolation == "serializable"
+    assert refused == ([order[3]] if is_refused and not is_serial else [])
+    assert len(new) == (1 if is_refused or is_serial else 2)
 
 
 def test_rows_in_other_buckets_are_no_conflict() -> None:

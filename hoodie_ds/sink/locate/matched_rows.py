@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY, with_meta_columns
-from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.enums import Isolation, Operation
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.predicate import ALL, columns_used
@@ -74,8 +74,11 @@ def matched_rows(
 
 
 def may_hold_matches(plan: WritePlan) -> Callable[[FileGroupId], bool]:
-    """Return whether a file group, of whatever content, may hold rows that a write changes."""
-    if plan.change is None:
+    """Return whether a file group, of whatever content, may hold rows that a write changes.
+
+    Under snapshot isolation that does not count.
+    """
+    if plan.change is None or plan.options.concurrency.isolation is Isolation.SNAPSHOT:
         return lambda _: False
     pruner = pinned(plan).pruner(plan.change.where)
     return (lambda _: True) if pruner is None else pruner.keeps_group
