@@ -63,7 +63,7 @@ class TableDiff:
 def table_diff(before: PinnedTable, after: PinnedTable, names: tuple[str, str]) -> TableDiff:
     """Return the rows that differ between two states of a table, by partition and record key.
 
-    File groups with the same files in both are not read.
+    File groups with the same files in both are not read. Rows have the columns of the later state.
     """
     for pinned in (before, after):
         if RECORD_KEY not in pinned.schema.names:
@@ -71,6 +71,8 @@ def table_diff(before: PinnedTable, after: PinnedTable, names: tuple[str, str]) 
                 f"{pinned.table.storage.root}: the files of the table have no record keys by "
                 "which rows could be compared"
             )
+    latest = max(before, after, key=lambda pinned: pinned.timeline.latest_time or "")
+    before, after = before.with_columns_of(latest), after.with_columns_of(latest)
     is_fixed = after.timeline.layout != 1  # in layout 1 Hudi appends to log files
     olds = {_state(s, is_fixed): s for s in before.slices()}
     news = {_state(s, is_fixed): s for s in after.slices()}

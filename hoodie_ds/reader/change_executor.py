@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.formats.log.cdc_block import (
     AFTER,
@@ -23,6 +23,8 @@ from hoodie_ds.formats.log.cdc_block import (
     decode_cdc_block,
 )
 from hoodie_ds.formats.log.log_block import read_blocks
+from hoodie_ds.formats.renaming import Renaming
+from hoodie_ds.formats.schema_conversion import conform_column
 from hoodie_ds.reader.commit_range import moment
 from hoodie_ds.reader.json_strings import json_objects
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -161,11 +163,24 @@ class ChangeExecutor:
                 images = {}
                 for name, slice_ in ((BEFORE, task.before), (AFTER, task.slice)):
                     if name in logged.column_names:
-                        image = json_objects(_whole(logged.column(name)), with_nulls=True)
+                        image = json_objects(self._image(logged, name, task), with_nulls=True)
                         images[name] = pc.fill_null(image, _NONE)
                     else:
                         images[name] = self._looked_up(task, slice_, logged.column(KEY))
                 yield _table(logged.column(OP), task.instant.time, images[BEFORE], images[AFTER])
+
+    def _image(self, logged: pa.Table, name: str, task: ChangeTask) -> pa.Array:
+        """Logged rows as they are, or in the columns of now if those had other names then.
+
+        (Hudi 1.2 looks for the names of now in them.)
+        """
+        column = logged.column(name)
+        renaming = self.pinned.history.renaming(task.instant.time)
+        if renaming is not None:
+            image = Renaming({name: (name, renaming)}).renamed(logged.select([name])).column(0)
+            columns = without_meta_columns(self.pinned.schema)
+            column = conform_column(image, pa.struct(list(columns)), name)
+        return _whole(column)
 
     def _looked_up(
         self, task: ChangeTask, slice_: FileSlice | None, keys: pa.ChunkedArray

@@ -199,10 +199,12 @@ class PinnedTable:
 
     def pruner(self, predicate: Predicate) -> Pruner | None:
         """Return what rules out files and rows that a predicate does not match, if anything."""
-        if predicate == ALL:
+        table, properties = self.table, self.table.properties
+        fields = (*properties.record_key_fields, *properties.partition_fields)
+        # Keys and paths were made of the columns that had the names of the fields then.
+        if predicate == ALL or not self.history.keeps({f.partition(".")[0] for f in fields}):
             return None
-        table = self.table
-        return Pruner.of(predicate, table.properties, self.schema, table.storage, self.timeline)
+        return Pruner.of(predicate, properties, self.schema, table.storage, self.timeline)
 
     @property
     def view(self) -> FileSystemView:

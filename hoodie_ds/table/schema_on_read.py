@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,6 +47,11 @@ class ColumnHistory:
         if not self.since:
             return None
         return self.renamings[max(bisect_right(self.since, int(time)) - 1, 0)]
+
+    def keeps(self, names: Collection[str]) -> bool:
+        """Whether columns have the same names in all files."""
+        renamings = [one for one in self.renamings if one is not None]
+        return all(one.stored([name]) == {name} for one in renamings for name in names)
 
 
 ALL_AS_NOW: Final = ColumnHistory()

@@ -30,6 +30,8 @@ DUE = {
     "hoodie.compact.inline.max.delta.commits": "1",
     "hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true",
 }
+CDC = "hoodie.table.cdc.enabled"
+LOGGING = "hoodie.table.cdc.supplemental.logging.mode"
 BLOCKS = "hoodie.logfile.data.block.format"
 OPTION = r"hoodie\.schema\.on\.read\.enable"
 ROWS = [("1", "x", 1, 1.0), ("2", "x", 1, 2.0)]
@@ -176,6 +178,39 @@ def test_log_blocks_have_the_names_of_their_time(blocks: str) -> None:
     alter(place.storage, COLUMNS, RENAMED)
     assert place.read("id", "ts", "cost") == [("1", 2, 3.0)]
     assert place.table.read(columns=["cost"], filter="cost = 3").num_rows == 1
+
+
+@pytest.mark.parametrize("logging", ["DATA_BEFORE_AFTER", "DATA_BEFORE", "OP_KEY_ONLY"])
+def test_logged_changes_have_the_names_of_now(logging: str) -> None:
+    place = Place({**TRIPS, TYPE: TYPES[0], VERSION: "9", CDC: "true", LOGGING: logging})
+    place.table.upsert(trips(*ROWS))
+    place.table.upsert(trips(("1", "x", 2, 3.0)))
+    alter(place.storage, COLUMNS, changed(COLUMNS, {"fare": "ts", "ts": "n"}))
+    begin = place.table.timeline.commits[0].ended
+    (change,) = place.table.read_changes(begin).to_pylist()
+    for image, values in (("before", (1, 1.0)), ("after", (2, 3.0))):
+        row = json.loads(change[image])
+        assert (row["n"], row["ts"]) == values
+        assert "fare" not in row
+
+
+def test_a_diff_has_the_columns_of_the_later_state(place: Place) -> None:
+    first = place.table.timeline.commits[-1].time
+    place.table.upsert(trips(("1", "x", 2, 3.0)))
+    alter(place.storage, COLUMNS, [*COLUMNS[:3], (8, "cost", "string")])
+    last = place.table.timeline.commits[-1].time
+    for diff in (place.table.inspect.diff(first), place.table.inspect.diff(first, last)):
+        assert (diff.inserted, diff.updated, diff.deleted) == (0, 1, 0)
+        assert diff.rows.column("cost").to_pylist() == ["1.0", "3.0"]
+
+
+def test_keys_are_not_those_of_a_column_that_took_their_name(place: Place) -> None:
+    columns = [*COLUMNS[:3], (8, "other", "string")]
+    place.table.upsert(trips(("3", "x", 1, 3.0)))
+    swapped = changed(columns, {"id": "other", "other": "id"})
+    alter(place.storage, COLUMNS, columns, swapped)
+    rows = place.table.read(columns=["other"], filter="id = '3.0'").to_pylist()
+    assert rows == [{"other": "3"}]
 
 
 def test_a_merge_by_another_column_is_another_one() -> None:

@@ -2831,6 +2831,19 @@ LOCKS_AND_TURNS = [
         "P12: a process goes on with the rows that won by another column",
     ),
     Mutant(
+        "logged changes have the names of their time",
+        Text("if renaming is not None:\n            image", "if False:\n            image"),
+        "tests/integration/test_schema_on_read.py::test_logged_changes_have_the_names_of_now",
+        "P12: changes name a column that the table does not have",
+    ),
+    Mutant(
+        "keys are made of columns by their names of now",
+        always("ColumnHistory.keeps", True),
+        "tests/integration/test_schema_on_read.py"
+        "::test_keys_are_not_those_of_a_column_that_took_their_name",
+        "P12: a filter leaves rows out by the values of another column",
+    ),
+    Mutant(
         "the past has the names of now",
         within("PinnedTable.at", column_history=returns(ALL_AS_NOW)),
         "tests/integration/test_schema_on_read.py::test_a_past_between_two_names_has_its_own",
