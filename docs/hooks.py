@@ -30,6 +30,8 @@ _PAGES: Final = {
 }
 _DOCUMENTS: Final = {page: name for name, page in _PAGES.items()}
 _CODE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+_ROW: Final = re.compile(r"^\|.*$", re.MULTILINE)
+_IN_ROW: Final = re.compile(r"`[^`]*`")
 _LINK: Final = re.compile(r"\[((?:`[^`]*`|[^\[\]`])*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -40,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point the links of a page to pages."""
+    """Point the links of a page to pages, and mend the code in its tables."""
     here = page.file.src_uri
     folder = posixpath.dirname(_DOCUMENTS.get(here, f"docs/{here}"))
 
@@ -57,5 +59,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return text if "`" in text or "/" not in text else f"`{text}`"
 
     parts = _CODE.split(markdown)
-    parts[::2] = [_LINK.sub(linked, part) for part in parts[::2]]
+    parts[::2] = [_ROW.sub(_with_bars, _LINK.sub(linked, part)) for part in parts[::2]]
     return "".join(parts)
+
+
+def _with_bars(row: re.Match[str]) -> str:
+    """Drop the backslash before a bar in code: tables on GitHub need it, mkdocs would show it."""
+    return _IN_ROW.sub(lambda code: code[0].replace("\\|", "|"), row[0])

@@ -28,12 +28,11 @@ def register(spark: SparkSession) -> None:
 
     Also lifts Spark's byte limit on Arrow batches unless the user has set one: with a limit, Spark
     sums the size of the whole batch after every row, which dominates the cost of passing rows to
-    Python. See `prefer_large_arrow_batches`. PySpark's exceptions then end with the error of this
-    library that they report, which Spark itself buries; see `end_with_our_sentence`. A stream into
-    the data source with ``trigger(continuous=...)``, of which Spark would write nothing, is refused
-    when it starts. Unless the user has set it, filter pushdown to Python data sources is switched
-    on, without which Spark refuses data sources that can do it. A warning names settings of the
-    session that Hudi on the JVM would obey.
+    Python. PySpark's exceptions then end with the error of this library that they report, which
+    Spark itself buries. A stream into the data source with ``trigger(continuous=...)``, of which
+    Spark would write nothing, is refused when it starts. Unless the user has set it, filter
+    pushdown to Python data sources is switched on, without which Spark refuses data sources that
+    can do it. A warning names settings of the session that Hudi on the JVM would obey.
     """
     end_with_our_sentence()
     refuse_continuous(DataStreamWriter, HoodieDataSource.name())
