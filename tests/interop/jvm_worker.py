@@ -7,15 +7,18 @@ tables travel as parquet. Everything else that would go to stdout goes to stderr
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import sys
 import zipfile
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 SETTINGS = {
@@ -200,6 +203,121 @@ def lock_file(spark: SparkSession, request: Request) -> Request:
     return {"values": values, "text": bytes(written).decode()}
 
 
+class _Stored:
+    """What a lock of Hudi's asks of an object, over plain requests of S3.
+
+    Hudi's own client is in a jar that is not here; the lock itself is in the bundle.
+    """
+
+    class Java:
+        implements = ("org.apache.hudi.client.transaction.lock.StorageLockClient",)
+
+    def __init__(self, jvm: Any, url: str) -> None:
+        self._jvm = jvm
+        self._models = jvm.org.apache.hudi.client.transaction.lock.models
+        self._url = urlsplit(url)
+
+    def readCurrentLockFile(self) -> Any:  # noqa: N802
+        """Return the file with its version."""
+        status, tag, body = self._ask("GET", {})
+        if status == 404:
+            return self._pair(self._models.LockGetResult.NOT_EXISTS, None)
+        assert status == 200, status
+        stream = self._jvm.java.io.ByteArrayInputStream(body)
+        found = self._models.StorageLockFile.createFromStream(stream, tag)
+        return self._pair(self._models.LockGetResult.SUCCESS, found)
+
+    def tryUpsertLockFile(self, data: Any, previous: Any) -> Any:  # noqa: N802
+        """Create the file, or replace the version given."""
+        known = previous.isPresent()
+        condition = {"If-Match": previous.get().getVersionId()} if known else {"If-None-Match": "*"}
+        body = bytes(self._models.StorageLockFile.toByteArray(data))
+        status, tag, _ = self._ask("PUT", condition, body)
+        results = self._models.LockUpsertResult
+        if status == 412:
+            return self._pair(results.ACQUIRED_BY_OTHERS, None)
+        assert status == 200, status
+        return self._pair(results.SUCCESS, self._models.StorageLockFile(data, tag))
+
+    def readObject(self, path: str, check: bool) -> Any:  # noqa: N802
+        """Return nothing: there is no audit."""
+        return self._jvm.org.apache.hudi.common.util.Option.empty()
+
+    def writeObject(self, path: str, content: str) -> bool:  # noqa: N802
+        """Write no audit."""
+        return False
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+    def _pair(self, result: Any, file: Any) -> Any:
+        common = self._jvm.org.apache.hudi.common.util
+        return common.collection.Pair.of(result, common.Option.ofNullable(file))
+
+    def _ask(
+        self, method: str, headers: dict[str, str], body: bytes = b""
+    ) -> tuple[int, str, bytes]:
+        connection = http.client.HTTPConnection(self._url.netloc, timeout=30)
+        try:
+            signed = {"Authorization": "AWS somebody:unchecked", **headers}
+            connection.request(method, self._url.path, body, signed)
+            answer = connection.getresponse()
+            return answer.status, answer.getheader("ETag") or "", answer.read()
+        finally:
+            connection.close()
+
+
+class _Made:
+    """A function of Java that returns what it is made with, or makes it of its arguments."""
+
+    class Java:
+        implements = ("org.apache.hudi.common.util.Functions$Function3",)
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+
+    def apply(self, *given: Any) -> Any:
+        """Make it."""
+        return self._make(*given)
+
+
+_PROVIDER = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
+_locks: dict[str, Any] = {}
+
+
+def storage_lock(spark: SparkSession, request: Request) -> Request:
+    """Take or release Hudi's lock of the table at ``url``, as the writer ``owner``."""
+    jvm: Any = spark._jvm
+    owner = request["owner"]
+    if owner not in _locks:
+        ensure_callback_server_started(spark.sparkContext._gateway)
+        package = jvm.org.apache.hudi.client.transaction.lock
+        client = _Stored(jvm, request["url"] + "/.hoodie/.locks/table_lock.json")
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        found = jvm.java.lang.Class.forName(_PROVIDER, True, loader)
+        [made] = [c for c in found.getDeclaredConstructors() if c.getParameterCount() == 6]
+        made.setAccessible(True)
+        properties = jvm.org.apache.hudi.common.config.TypedProperties()
+        properties.setProperty("hoodie.base.path", request["url"])
+        given = (
+            owner,
+            properties,
+            _Made(package.models.LockProviderHeartbeatManager),
+            _Made(lambda *_: client),
+            jvm.org.slf4j.LoggerFactory.getLogger("lock"),
+            None,
+        )
+        arguments = jvm.java.util.ArrayList()
+        for one in given:
+            arguments.add(one)
+        _locks[owner] = made.newInstance(arguments.toArray())
+    lock = _locks[owner]
+    if request["takes"]:
+        return {"taken": lock.tryLock()}
+    lock.unlock()
+    return {"taken": False}
+
+
 OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "write": write,
     "read": read,
@@ -211,6 +329,7 @@ OPERATIONS: dict[str, Callable[[SparkSession, Request], Request]] = {
     "read_hfile": read_hfile,
     "write_hfile": write_hfile,
     "lock_file": lock_file,
+    "storage_lock": storage_lock,
 }
 
 
