@@ -189,16 +189,19 @@ def delete_own_lost(pending: PendingAction, time: str, named: Collection[str]) -
 def finish(table: Table, decision: Decision, manifest: bytes, named: Named | None = None) -> None:
     """Apply a decision to complete an instant, and clean up.
 
-    Raises `CommitOutcomeUnknownError` if the completed file could not be put, which the next batch
-    does, and `TimelineError` if another writer completed the instant with other files.
+    Raises `CommitOutcomeUnknownError` if the instant could not be made visible, which the next
+    batch does, and `TimelineError` if another writer completed the instant with other files.
     """
     storage, instant = table.storage, decision.completed
     try:
         is_own = put_completed(table, instant, manifest, named)
-    except StorageError as error:
+    except CommitOutcomeUnknownError:
+        raise
+    except HoodieError as error:  # of the storage, or of a follower whose files are damaged
         raise CommitOutcomeUnknownError(
-            f"{storage.root}: instant {instant.time} is committed by the decision log, but its "
-            f"completed file could not be put ({error}); the next batch of any writer puts it"
+            f"{storage.root}: instant {instant.time} is committed by the decision log, but could "
+            f"not be made visible ({error}); the next batch of any writer does it, so do not write "
+            "the rows again"
         ) from error
     if not is_own:
         raise TimelineError(

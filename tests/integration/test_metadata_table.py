@@ -11,16 +11,18 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import Mock
 
 import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.properties import keys
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CommitOutcomeUnknownError, CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.metadata_table.compaction import compact_if_due
+from hoodie_ds.metadata_table.follower import MetadataFollower
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.storage.connect import open_storage
@@ -356,3 +358,19 @@ def test_each_divergence_is_named(tmp_path: Path) -> None:
         f"y/{other.name}": f"it has {size:,} bytes, and the metadata table says {size + 1:,}",
     }
     assert found(HoodieTable(str(tmp_path))) == rows  # a commit names the file that it lacks
+
+
+def test_a_write_that_it_cannot_follow_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {**TRIPS, "hoodie.metadata.enable": "true"}
+    table = HoodieTable(str(tmp_path / "t"), options)
+    table.insert(trips(("a", "x", 1, 1.0)))
+    damage = CorruptFileError("a log file is missing", "have it rebuilt")
+    with monkeypatch.context() as patched:
+        patched.setattr(MetadataFollower, "before", Mock(side_effect=damage))
+        with pytest.raises(CommitOutcomeUnknownError, match="not write the rows again"):
+            table.insert(trips(("b", "x", 1, 1.0)))
+    assert found(table) == [("a", "x", 1, 1.0)]
+    table.insert(trips(("c", "x", 1, 1.0)))
+    assert found(table) == [("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "x", 1, 1.0)]

@@ -1978,6 +1978,14 @@ READS = [
         "rows of a file that it lacks are lost without an error",
     ),
     Mutant(
+        "a write that is decided fails as if it were not",
+        Text(
+            "except HoodieError as error:  # of the storage, or", "except StorageError as error:  #"
+        ),
+        f"{METADATA}::test_a_write_that_it_cannot_follow_is_not_written_again",
+        "rows that are inserted again after the error are doubled",
+    ),
+    Mutant(
         "a metadata table without one of its log files is believed",
         skipped("MetadataTable._check_logs_are_there"),
         f"{METADATA}::test_a_damaged_one_is_not_believed",
