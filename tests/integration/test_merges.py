@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +68,8 @@ def upsert_and_delete(table: HoodieTable, source: pa.Table) -> TableMerge:
     return merge.when_not_matched_by_source_update({"fare": 0.0}, "target.fare is null")
 
 
-@pytest.mark.parametrize(("kind", "index"), [*product(TYPES, INDEXES)])
-@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize(("version", "kind"), [*zip("69", TYPES, strict=True)])
 def test_a_merge_in_every_table(version: str, kind: str, index: str) -> None:
     table, storage = made({VERSION: version, TYPE: kind, **INDEXES[index]})
     table.upsert(ROWS)
@@ -91,8 +90,7 @@ def test_a_merge_in_every_table(version: str, kind: str, index: str) -> None:
 
 
 @pytest.mark.parametrize("partition", ["city", ""])
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize(("version", "kind"), [*zip("69", TYPES, strict=True)])
 def test_a_merge_without_record_keys(version: str, kind: str, partition: str) -> None:
     """Many rows may match one of the source, and equal ones may be inserted."""
     kept = {"hoodie.table.cdc.enabled": "true", PARTITION: partition}
@@ -117,8 +115,7 @@ def test_a_merge_without_record_keys(version: str, kind: str, partition: str) ->
 
 
 @pytest.mark.parametrize("key", ["id", ""])
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize(("version", "kind"), [*zip("69", TYPES, strict=True)])
 def test_hudi_rs_reads_the_merged_rows(tmp_path: Path, version: str, kind: str, key: str) -> None:
     given = {**TRIPS, KEY: key, BUCKETS: "2" if key else "", TYPE: kind, VERSION: version}
     table = HoodieTable(tmp_path / "t", {name: value for name, value in given.items() if value})
@@ -144,6 +141,10 @@ def test_the_first_clause_whose_condition_is_true_takes_a_row() -> None:
     [
         ("source.ts > target.ts", "bd"),
         ("source.fare>=target.fare", "abc"),
+        ("source.fare <= target.fare", "c"),
+        ("source.fare = target.fare", "c"),
+        ("source.fare != target.fare", "ab"),
+        ("target.fare < source.fare", "ab"),
         (["source.ts > target.ts", "source.fare > 1"], "bd"),
         (("source.ts", "=", "target.ts"), "a"),
         (("source.city", "!=", "target.city"), "bc"),
@@ -306,12 +307,29 @@ def test_columns_that_the_source_lacks() -> None:
         table.merge(source.drop_columns(["city"]), "id").when_not_matched_insert_all().execute()
 
 
+def test_a_source_without_columns_of_the_table() -> None:
+    table, _ = made({})
+    table.upsert(ROWS)
+    merge = table.merge(pa.table({"key": ["a", "b"]}), {"id": "key"})
+    with pytest.raises(OptionError, match=r"when_matched_update_all.*no column of the table"):
+        merge.when_matched_update_all().execute()
+    keys = table.merge(pa.table({"key": ["a", "b"]}), {"id": "key"})
+    assert keys.when_matched_delete().execute().deleted == 2
+
+
+def test_a_value_that_only_looks_like_a_column_of_joined_rows() -> None:
+    table, _ = made({})
+    table.upsert(trips(("source.id", "x", 1, 1.0)))
+    assert table.count(("id", "=", "source.id")) == table.count("id = source.id") == 1
+
+
 def test_rows_that_are_marked_as_deletes() -> None:
     table, _ = made({})
     marks = pa.array([None] * 4, pa.bool_())
     table.upsert(ROWS.append_column("_hoodie_is_deleted", marks))
     source = NEWER.append_column("_hoodie_is_deleted", pa.array([True, False, True, False]))
-    merge = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    merge = table.merge(source.to_reader(1), "id").when_matched_update_all()
+    merge.when_not_matched_insert_all()
     merge.when_not_matched_by_source_delete("target.fare is null")
     assert counts(merge.execute()) == (1, 1, 2)
     assert [row[0] for row in found(table)] == ["b", "c", "f"]
@@ -435,7 +453,11 @@ def test_a_source_that_is_read_once_is_kept_in_a_file(monkeypatch: pytest.Monkey
     assert [row[3] for row in found(table)] == [1.5, 2.0, 1.5, None]
 
 
-def test_only_files_that_may_match_are_opened() -> None:
+@pytest.mark.parametrize("most_values", [1, 10_000])
+def test_only_files_that_may_match_are_opened(
+    most_values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.sink.row_merge._MOST_VALUES", most_values)
     table, storage = made({BUCKETS: "4"})
     table.upsert(trips(*((f"k{n}", f"c{n % 3}", 1, float(n)) for n in range(60))))
     opened: list[str] = []
@@ -453,8 +475,16 @@ def test_only_files_that_may_match_are_opened() -> None:
             ["target.city = c1", "target.id = k4"]
         ),
         table.merge(source, BOTH).when_not_matched_by_source_delete("target.city = c2"),
+        table.merge(source, BOTH).when_not_matched_by_source_delete(
+            (pc.field("target.city") == "c2") | (pc.field("target.city") == "c1")
+        ),
+        table.merge(source.slice(0, 0), BOTH).when_not_matched_by_source_delete(
+            pc.utf8_upper(pc.field("target.city")) == "C1"
+        ),
+        table.merge(trips(("k1", "c1", 2, 0.0), ("k4", "c1", 2, 0.0)), BOTH).when_matched_delete(),
     ]
-    expected = ({"c1"}, 1), ({"c1"}, 2), ({"c1", "c2"}, 8)
+    expected = [({"c1"}, 1), ({"c1"}, 2), *[({"c1", "c2"}, 8)] * 2, ({"c0", "c1", "c2"}, 12)]
+    expected += [({"c1"}, 2 if most_values > 1 else 4)]
     for merge, (partitions, most) in zip(merges, expected, strict=True):
         opened.clear()
         merge.execute(dry=True)

@@ -291,7 +291,7 @@ def _compare(found: Sequence[Row], rows: Sequence[Row]) -> None:
     assert plain(found) == plain(rows)
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_merges_are_as_the_model_says(data: st.DataObject) -> None:
     _play(data)
