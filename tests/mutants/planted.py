@@ -2908,12 +2908,6 @@ LOCKS_AND_TURNS = [
         "P13: Hudi cannot write the row into a log again",
     ),
     Mutant(
-        "what only a newer pyarrow reads is called damage",
-        skipped("refuse_arrays_of_maps"),
-        "tests/unit/formats/parquet/test_old_arrow.py::test_the_release_and_the_columns_are_named",
-        "P12: whoever follows the advice loses a commit",
-    ),
-    Mutant(
         "Parquet has fixed columns of any width",
         Text("return pa.binary(node.size)", "return kind"),
         "tests/unit/formats/parquet/test_avro_types.py::test_parquet_types_are_those_that_hudi_asks_for",

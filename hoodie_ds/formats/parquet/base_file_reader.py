@@ -23,7 +23,6 @@ from hoodie_ds.formats.parquet.bloom_filter import (
     BloomFilter,
 )
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
-from hoodie_ds.formats.parquet.old_arrow import refuse_arrays_of_maps
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
 from hoodie_ds.formats.renaming import Renaming
 from hoodie_ds.formats.schema_conversion import conform
@@ -115,11 +114,7 @@ class BaseFileReader:
         self._renaming = renaming
         self.dictionaries: frozenset[str] = frozenset()
         with self._reading():
-            try:
-                self._file = _open(source)
-            except pa.ArrowInvalid as error:
-                refuse_arrays_of_maps(error, schema, name, pa.__version__)
-                raise
+            self._file = _open(source)
             _check_claims(self._file.metadata, source, trusted)
             self._legacy = LegacyCalendar.of(self._file.metadata, name)
             if keep_dictionaries and renaming is None:
