@@ -64,16 +64,16 @@ def begun(path: Path, version: str, kind: str, options: Mapping[str, str] = GLOB
     table = HoodieTable(str(path), given(version, kind, options))
     table.upsert(trips(("gone", "x", 0, 1.0)))
     table.delete(trips(("gone", "x", 1, None)))
-    index(path)
+    index(path).catch_up()
     return table
 
 
-def index(path: Path) -> None:
+def index(path: Path) -> Recorder:
     """Give a table a metadata table whose record index is empty."""
     recorder = Recorder(open_storage(str(path)))
     recorder.begin()
     recorder.add(record_index=["record-index-0000-0", "record-index-0001-0"])
-    recorder.catch_up()
+    return recorder
 
 
 def assert_indexed(storage: Storage) -> None:
