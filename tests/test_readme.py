@@ -168,6 +168,16 @@ def test_the_reference_of_python_has_every_name() -> None:
     assert sorted(set(named) - set(kit)) == sorted(public)
     assert len(named) == len(set(named))
     assert {name.rpartition(".")[2] for name in kit} <= set(hoodie_ds.testing.__all__)
+    # mkdocstrings, as a type checker, sees only what is imported in the source
+    imported = set(
+        re.findall(r"\b\w+\b", (PACKAGE / "__init__.py").read_text().split("__all__")[0])
+    )
+    assert set(hoodie_ds.__all__) <= imported
+
+
+def test_the_site_has_every_page() -> None:
+    site = document("mkdocs.yml")
+    assert [page for page in PAGES if f": {page.removeprefix('docs/')}\n" not in site] == []
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
