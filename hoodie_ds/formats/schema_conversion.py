@@ -1,8 +1,8 @@
 """Bringing Arrow data to a table's schema: base files, log blocks and incoming batches alike.
 
 Invariant: a value is changed only as Hudi's schema resolution would (numbers widen or become
-strings, strings and bytes convert into one another), never truncated or rounded. Whole columns at a
-time.
+strings, strings and bytes convert into one another) and its schema on read (strings become dates or
+decimals, floating-point numbers decimals), never truncated or rounded. Whole columns at a time.
 """
 
 from __future__ import annotations
@@ -199,7 +199,10 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
         )
     if types.is_floating(source):
         wider = types.is_floating(target) and target.bit_width >= source.bit_width
-        return bool(wider or (types.is_string(target) and source.bit_width > _HALF))
+        is_text = types.is_string(target) or types.is_decimal(target)
+        return bool(wider or (is_text and source.bit_width > _HALF))
+    if types.is_string(source) and (types.is_date32(target) or types.is_decimal(target)):
+        return True
     if types.is_string(target) and (types.is_date32(source) or types.is_decimal(source)):
         return True
     return any(
@@ -224,8 +227,8 @@ def _cast(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
             array = array.cast(pa.decimal128(20, 0))
         elif pa.types.is_large_string(source) or pa.types.is_large_binary(source):
             array = _from_zero(array)
-        elif pa.types.is_floating(source) and pa.types.is_string(target):
-            return float_strings(array)
+        elif pa.types.is_floating(source) and not pa.types.is_floating(target):
+            return float_strings(array).cast(target)  # a decimal is that of the shortest string
         elif pa.types.is_float32(source) and pa.types.is_float64(target):
             return widen(array)
         return array.cast(target, safe=exact)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from typing import Any
 
@@ -53,6 +54,10 @@ def test_columns_are_ordered_added_as_null_and_left_out_by_name() -> None:
         ([-7], pa.int32(), pa.string(), ["-7"]),
         ([7, None], pa.int32(), pa.decimal128(5, 2), [Decimal("7.00"), None]),
         ([Decimal("1.50")], pa.decimal128(5, 2), pa.decimal128(9, 3), [Decimal("1.500")]),
+        ([0.1, None], pa.float32(), pa.decimal128(20, 4), [Decimal("0.1000"), None]),
+        ([1e10 + 0.125], pa.float64(), pa.decimal128(20, 4), [Decimal("10000000000.1250")]),
+        (["1.25", None], pa.string(), pa.decimal128(20, 4), [Decimal("1.2500"), None]),
+        (["2020-01-02", None], pa.string(), pa.date32(), [dt.date(2020, 1, 2), None]),
         (["é"], pa.string(), pa.binary(), ["é".encode()]),
         (["é".encode()], pa.binary(), pa.string(), ["é"]),
         ([b"ab"], pa.binary(2), pa.binary(), [b"ab"]),
@@ -147,6 +152,11 @@ def test_a_slice_of_nested_columns_is_converted_as_a_slice() -> None:
         (True, pa.bool_(), pa.int32()),
         (1, pa.int32(), pa.bool_()),
         (Decimal("1.55"), pa.decimal128(5, 2), pa.decimal128(5, 1)),
+        ("1.55", pa.string(), pa.decimal128(5, 1)),
+        ("one", pa.string(), pa.decimal128(5, 1)),
+        ("1 May", pa.string(), pa.date32()),
+        (0.25, pa.float64(), pa.decimal128(5, 1)),
+        (float("nan"), pa.float64(), pa.decimal128(5, 1)),
         (Decimal("155.5"), pa.decimal128(4, 1), pa.decimal128(3, 1)),
         (1234, pa.int32(), pa.decimal128(5, 2)),
         (b"\xff", pa.binary(), pa.string()),
