@@ -30,6 +30,7 @@ from hoodie_ds.filters.given import Filter
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.inspection.inspector import Inspector
+from hoodie_ds.inspection.recorded_files import diverging_partitions
 from hoodie_ds.inspection.source import Source
 from hoodie_ds.reader.query import Query, open_query
 from hoodie_ds.reader.scanner import Scanner
@@ -39,6 +40,12 @@ from hoodie_ds.services.cleaning import clean
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import Progress, ServiceContext
+from hoodie_ds.services.metadata_partitions import (
+    MetadataChange,
+    create_metadata,
+    drop_metadata,
+    remake_metadata,
+)
 from hoodie_ds.services.orphans import Orphans, delete_orphans
 from hoodie_ds.services.post_commit import followed
 from hoodie_ds.services.restore import restore_by_hand
@@ -47,7 +54,11 @@ from hoodie_ds.services.rollback import roll_back_by_hand
 from hoodie_ds.services.savepoint import Savepoint, delete_savepoint, make_savepoint
 from hoodie_ds.services.undoing import Undoing
 from hoodie_ds.services.upgrade.properties import VERSIONS
-from hoodie_ds.services.upgrade.version_change import VersionChange, change_version
+from hoodie_ds.services.upgrade.version_change import (
+    VersionChange,
+    change_version,
+    open_to_change,
+)
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
@@ -914,13 +925,13 @@ class HoodieTable:
         """Make the table one of a later version, by Hudi's rules; the rows do not change.
 
         First, dead writes are rolled back, pending clusterings and cleans are executed, and a
-        merge-on-read table is compacted. A metadata table is dropped, if the table's options have
-        ``hoodie.metadata.enable=false``. Stop the writers: one that is at work is refused when it
-        commits. The same call resumes an interrupted one, and no process writes before that;
-        readers continue. Savepoints stay readable; a restore or rollback to before the upgrade is
-        refused. A merge-on-read table of version 6 with an ordering field is ordered by it from
-        then on, whatever its standard payload class; if that changes the order, a warning says so,
-        and savepoints must be deleted before.
+        merge-on-read table is compacted. A metadata table stays from version 8 to 9; otherwise it
+        is dropped, if the table's options have ``hoodie.metadata.enable=false``. Stop the writers:
+        one that is at work is refused when it commits. The same call resumes an interrupted one,
+        and no process writes before that; readers continue. Savepoints stay readable; a restore or
+        rollback to before the upgrade is refused. A merge-on-read table of version 6 with an
+        ordering field is ordered by it from then on, whatever its standard payload class; if that
+        changes the order, a warning says so, and savepoints must be deleted before.
 
         Parameters
         ----------
@@ -975,6 +986,94 @@ class HoodieTable:
             As `upgrade`.
         """
         return self._change_version("downgrade", to, dry)
+
+    def create_metadata_table(
+        self, options: Mapping[str, str] | None = None, *, dry: bool = False
+    ) -> MetadataChange:
+        """Give the table a metadata table, or one that is there the partitions that it lacks.
+
+        It lists the table's files; with ``hoodie.metadata.index.column.stats.enable``,
+        ``hoodie.metadata.index.partition.stats.enable`` and
+        ``hoodie.metadata.index.bloom.filter.enable`` it has more of them. The table is listed, and
+        for the others each data file is read. Every write keeps them from then on. After a call
+        that was killed, the next one makes the partitions that are missing.
+
+        Parameters
+        ----------
+        options : mapping of str to str, optional
+            Further options, such as those three.
+        dry : bool
+            Whether to change nothing, and only report what would be made.
+
+        Returns
+        -------
+        MetadataChange
+            The partitions that were made, or would be; false if all are there.
+
+        Raises
+        ------
+        OptionError
+            The metadata table has partitions that this release does not keep, or a column that was
+            named has no statistics.
+        WriteConflictError
+            A write is pending.
+        """
+        return create_metadata(self._services(options, dry), dry=dry)
+
+    def drop_metadata_table(
+        self, partitions: Iterable[str] | None = None, *, dry: bool = False
+    ) -> MetadataChange:
+        """Drop the metadata table, or some of its partitions, which is said in the log.
+
+        Parameters
+        ----------
+        partitions : iterable of str, optional
+            Their names, such as ``bloom_filters``; all by default. Without ``files`` there are no
+            others, and without ``column_stats`` no ``partition_stats``.
+        dry : bool
+            Whether to change nothing, and only report what would be dropped.
+
+        Returns
+        -------
+        MetadataChange
+            The partitions that were dropped, or would be; false if there are none.
+
+        Raises
+        ------
+        OptionError
+            The metadata table has no such partition.
+        WriteConflictError
+            A writer of another engine may be using it.
+        """
+        names = None if partitions is None else tuple(partitions)
+        return drop_metadata(self._services(dry=dry), names, dry=dry)
+
+    def repair_metadata_table(self, *, dry: bool = False) -> MetadataChange:
+        """Make the partitions of the metadata table anew in which something is wrong.
+
+        `inspect.verify_metadata_table` says what is wrong. With the list of files all partitions
+        are made anew. After a call that was killed in between they are missing, and
+        `create_metadata_table` makes them.
+
+        Parameters
+        ----------
+        dry : bool
+            Whether to change nothing, and only report what would be done.
+
+        Returns
+        -------
+        MetadataChange
+            The partitions that were made anew, or would be; false if nothing is wrong.
+
+        Raises
+        ------
+        OptionError
+            The metadata table has partitions that this release does not keep.
+        WriteConflictError
+            A write is pending.
+        """
+        names = diverging_partitions(self.inspect.source.latest())
+        return remake_metadata(self._services(dry=dry), names, dry=dry)
 
     def sync_catalog(
         self, options: Mapping[str, str] | None = None, *, dry: bool = False
@@ -1140,7 +1239,7 @@ class HoodieTable:
         # The table's options may name the version and the order of rows before or after.
         options = replace(context.options, table_version=None, merge_mode=None, payload_class=None)
         context = replace(context, options=options)
-        found = context.open_table(to_be_dropped=True).properties.version
+        found = open_to_change(context, to).properties.version
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")
         return followed(context, partial(change_version, context, to, dry=dry))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from hoodie_ds.cli.checks import show
 from hoodie_ds.cli.creation import FORMATS, rows_of_files
 from hoodie_ds.cli.target import Ended, Misused, Target, on_table
 
@@ -33,9 +34,13 @@ def changing(function: FunctionT) -> Callable[..., None]:
     def command(target: Target, dry_run: bool, yes: bool, **rest: object) -> None:
         carry_out(target, function(**rest), dry_run, yes)
 
-    click.option("--yes", "-y", is_flag=True, help="Do it without a question.")(command)
-    click.option("--dry-run", is_flag=True, help="Only say what would be done.")(command)
-    return on_table(command)
+    return on_table(with_question(command))
+
+
+def with_question(function: FunctionT) -> FunctionT:
+    """Give a command the options of its question."""
+    click.option("--yes", "-y", is_flag=True, help="Do it without a question.")(function)
+    return click.option("--dry-run", is_flag=True, help="Only say what would be done.")(function)
 
 
 def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
@@ -406,7 +411,37 @@ def delta(action: str) -> Step:
     return lambda table, dry, _: table.sync_delta(dry=dry)
 
 
+@click.command()
+@click.argument("action", type=click.Choice(["create", "drop", "check"]))
+@on_table
+@with_question
+@click.option("--partition", "partitions", multiple=True, help="Partition to drop; all by default.")
+@click.option("--repair", is_flag=True, help="Make anew what the check finds wrong.")
+def metadata(
+    target: Target,
+    action: str,
+    partitions: tuple[str, ...],
+    repair: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Create the metadata table, by hoodie.metadata.index.*, drop it, or compare it with files."""
+    if partitions and action != "drop":
+        raise Misused("--partition is for drop; give --conf hoodie.metadata.index.* to create")
+    if repair and action != "check":
+        raise Misused("--repair is for check")
+    if action == "check" and not repair:
+        show(target, target.table().inspect.verify_metadata_table())
+        return
+    steps: dict[str, Step] = {
+        "create": lambda table, dry, _: table.create_metadata_table(dry=dry),
+        "drop": lambda table, dry, _: table.drop_metadata_table(partitions or None, dry=dry),
+        "check": lambda table, dry, _: table.repair_metadata_table(dry=dry),
+    }
+    carry_out(target, steps[action], dry_run, yes)
+
+
 COMMANDS: Final = (
     compact, clean, archive, cluster, rollback, savepoint, restore, cleanup, delete, update, merge,
-    delete_partition, upgrade, downgrade, rescale_buckets, sync, delta,
+    delete_partition, upgrade, downgrade, rescale_buckets, sync, delta, metadata,
 )  # fmt: skip

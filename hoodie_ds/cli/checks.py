@@ -14,6 +14,7 @@ from hoodie_ds.cli.target import FOUND, Misused, Target, as_json, on_table
 
 if TYPE_CHECKING:
     from hoodie_ds.inspection.comparison import Side
+    from hoodie_ds.inspection.verify import Verification
 
 
 @click.command()
@@ -29,12 +30,20 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
     if against is not None:
         _compare(target, against, as_json)
         return
-    from hoodie_ds.cli.render import print_hints, print_object, progress
-    from hoodie_ds.services.results import counted, size_text
+    from hoodie_ds.cli.render import progress
+    from hoodie_ds.services.results import counted
 
     inspect = target.table().inspect
     with progress("checking") as advance:
         found = inspect.verify(advance)
+    show(target, found, f", {counted(found.rows, 'row')}", as_json)
+
+
+def show(target: Target, found: Verification, more: str = "", as_json: bool = False) -> None:
+    """Print what a check found, and how much it has checked; the exit code says if it is damage."""
+    from hoodie_ds.cli.render import print_hints, print_object
+    from hoodie_ds.services.results import counted, size_text
+
     findings = (replace(one, remedy=target.reached(one.remedy)) for one in found.findings)
     found = replace(found, findings=tuple(findings))
     if as_json:
@@ -48,8 +57,7 @@ def verify(target: Target, against: str | None, as_json: bool) -> None:
             for one in found.findings
         )
         looked = f"{counted(found.files, 'file')} ({size_text(found.bytes)})"
-        damages = counted(len(found.damage), "damage")
-        click.echo(f"{looked}, {counted(found.rows, 'row')}: {damages}")
+        click.echo(f"{looked}{more}: {counted(len(found.damage), 'damage')}")
     if not found:
         raise click.exceptions.Exit(FOUND)
 

@@ -16,7 +16,9 @@ _ARCHIVE: Final = "tunes how Hudi's engine archives; archiving here does without
 _CLUSTER: Final = "tunes how Hudi's engine clusters; HoodieTable.cluster does without"
 _INLINE_CLUSTER: Final = "no write clusters by itself here; call HoodieTable.cluster"
 _COMPACT: Final = "tunes how Hudi's engine compacts; a compaction here does without"
-_NO_METADATA_TABLE: Final = "a metadata table here has the list of files alone"
+_METADATA_TABLE: Final = (
+    "tunes how Hudi's engine makes a metadata table, or asks for a part not made here"
+)
 _SYNC: Final = "tunes Hudi's own sync; the sync here does without"
 _NO_SYNC: Final = "the table is synced to no catalog but a Hive metastore and AWS Glue"
 _JVM: Final = "tunes Hudi's engine on the JVM"
@@ -155,12 +157,11 @@ _KEYS_BY_REASON: Final = {
         hoodie.timeline.manifest.retained.versions
         hoodie.archive.
     """,
-    _NO_METADATA_TABLE: """
-        metadata.compaction.delta_commits
+    _METADATA_TABLE: """
         hoodie.index.name hoodie.expression.index.function hoodie.expression.index.type
         hoodie.expression.index.range.metadata.storage.level
         hoodie.datasource.write.secondarykey.column
-        hoodie.metadata.
+        hoodie.metadata. hoodie.metadata.bloom.filter.enable
     """,
     "the lock is asked for again until the time to wait is over": """
         hoodie.write.lock.num_retries hoodie.write.lock.wait_time_ms_between_retry

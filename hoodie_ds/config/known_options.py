@@ -32,6 +32,7 @@ from hoodie_ds.config.ignored_options import (
     reason_to_warn,
 )
 from hoodie_ds.config.index_options import IndexOptions
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.option import Option
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions, StreamOptions
@@ -72,6 +73,7 @@ WRITE_OPTIONS: Final = _declared(
     CleaningOptions,
     CompactionOptions,
     ArchivingOptions,
+    MetadataOptions,
     CatalogOptions,
 )
 """Every option that a write obeys, in the order of the option table."""

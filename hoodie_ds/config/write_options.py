@@ -20,6 +20,7 @@ from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.known_options import check_keys, collect, warn_of_ignored
 from hoodie_ds.config.limits import Limits
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.restricted_options import BOTH_RESTRICTED, WRITE_RESTRICTED
@@ -38,6 +39,7 @@ class WriteOptions(OperationOptions, TableOptions, IndexOptions, FileOptions, St
     cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
     archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
+    metadata: MetadataOptions = field(default_factory=MetadataOptions)
     catalog: CatalogOptions = field(default_factory=CatalogOptions)
     limits: Limits = field(default_factory=Limits)
     """Sizes that have no option."""

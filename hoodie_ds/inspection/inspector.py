@@ -32,6 +32,7 @@ from hoodie_ds.inspection.verify import (
     Verification,
     broken_instants,
     not_to_be_read,
+    verify_metadata_table,
     verify_table,
 )
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -287,6 +288,18 @@ class Inspector:
         except CorruptFileError as error:
             found.append(Finding.of(Kind.DAMAGED_FILE, INDEX_DEFINITIONS, error))
         return verify_table(pinned, buckets, progress, keys_are_global=is_global, known=found)
+
+    def verify_metadata_table(self) -> Verification:
+        """Compare the metadata table with timeline, folders and files, entry by entry.
+
+        `verify` does that too; here no rows are compared with one another.
+
+        Returns
+        -------
+        Verification
+            The findings; true if there are none, as without a metadata table.
+        """
+        return verify_metadata_table(self.source.latest())
 
     def report(self, *, verify: bool = True, progress: Progress | None = None) -> str:
         """Return a page about the table, in HTML that loads nothing else.

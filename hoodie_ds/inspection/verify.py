@@ -172,6 +172,14 @@ def verify_table(
     return Verification(storage.root, count, size, rows, tuple(ordered))
 
 
+def verify_metadata_table(pinned: PinnedTable) -> Verification:
+    """Compare the metadata table with timeline, folders and files."""
+    files = FileSystemView(pinned.table.storage, pinned.timeline, pinned.verify).data_files()
+    findings = recorded_findings(pinned, committed_files(pinned), files)
+    size = sum(status.size for status in files)
+    return Verification(pinned.table.storage.root, len(files), size, 0, tuple(findings))
+
+
 def _slices(
     view: FileSystemView, files: Iterable[FileStatus], bad: set[str]
 ) -> tuple[list[FileSlice], list[Finding]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow as pa
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.metadata_table.payload import Record, RecordType
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.metadata_table import has_bloom_filters
 from hoodie_ds.table.table import Table
@@ -28,8 +30,14 @@ def bloom_changes(table: Table, time: str, changes: FileChanges) -> dict[str, Re
     for path in sorted(changes.deleted | changes.removed):
         if _is_base_file(path):
             records[_key(path)] = _record(time, "", b"", is_deleted=True)
-    for path in filter(_is_base_file, changes.added):
-        with table.storage.open_input(path) as source:
+    return records | stored_filters(table.storage, time, changes.added)
+
+
+def stored_filters(storage: Storage, time: str, paths: Iterable[str]) -> dict[str, Record]:
+    """Return the records of the filters in base files, by key."""
+    records: dict[str, Record] = {}
+    for path in filter(_is_base_file, paths):
+        with storage.open_input(path) as source:
             stored = BaseFileReader(source, pa.schema([]), path, trusted=True).stored_bloom_filter()
         if stored is not None:
             records[_key(path)] = _record(time, *stored)

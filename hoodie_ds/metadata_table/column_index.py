@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from hoodie_ds.config.metadata_options import MetadataOptions
+from hoodie_ds.errors import OptionError
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
-from hoodie_ds.metadata_table.column_records import FIRST_VERSION
+from hoodie_ds.metadata_table.column_records import FIRST_VERSION, SECOND_VERSION
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS
 from hoodie_ds.metadata_table.stored import REBUILD
-from hoodie_ds.table.metadata_table import index_definition
+from hoodie_ds.table.metadata_table import define_index, index_definition
 from hoodie_ds.table.table import Table
 
 _ALWAYS: Final = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
 _MOST: Final = 32
 """Columns that Hudi indexes by default."""
+_SECOND_SINCE: Final = 9
+"""Table version whose index is of the second version."""
 _NESTED: Final = (Kind.RECORD, Kind.ARRAY, Kind.MAP, Kind.ENUM)
 _BYTES: Final = (Kind.BYTES, Kind.FIXED)
 
@@ -51,6 +55,45 @@ class ColumnIndex:
         if any(chosen == default[: len(chosen)] for default in found):
             chosen = list(dict.fromkeys(name for default in found for name in default))
         return cls((*_always(table), *chosen), frozenset(named), version)
+
+
+def define_columns(
+    table: Table, avro_schema: str, chosen: Sequence[str] | None, now_ms: int
+) -> Table:
+    """Store Hudi's definition of the index of a table that gets one, of its first columns.
+
+    One that is there from before is kept, unless columns are chosen.
+    Of the types that its two kinds of writers record differently none is among those of the first
+    version: the ends of a partition would be too narrow after a write that leaves a column out.
+    """
+    version = SECOND_VERSION if table.properties.version >= _SECOND_SINCE else FIRST_VERSION
+    before = index_definition(table, COLUMN_STATS, _named, REBUILD)
+    if chosen is None and before is not None and before[1] in (FIRST_VERSION, version):
+        return table
+    columns = parse_avro(avro_schema, "the table's schema")
+    kinds = _BYTES if version == FIRST_VERSION else ()
+    known = list(_indexed(columns, kinds, len(columns.names)))
+    if strange := [name for name in chosen or () if name not in known]:
+        raise OptionError(
+            MetadataOptions.columns.key,
+            ",".join(chosen or ()),
+            f"{', '.join(strange)}: no column of the table whose statistics are recorded; those "
+            f"are {', '.join(known)}",
+        )
+    definition = {
+        **dict.fromkeys(("indexName", "indexType", "indexFunction"), COLUMN_STATS),
+        "sourceFields": [*_always(table), *(chosen or known[:_MOST])],
+        "indexOptions": {},
+        "version": version,
+    }
+    return define_index(table, COLUMN_STATS, definition, REBUILD, now_ms)
+
+
+def has_types(table: Table) -> bool:
+    """Whether a table has statistics of columns with their types, which version 9 has first."""
+    definition = index_definition(table, COLUMN_STATS, _named, REBUILD)
+    there = COLUMN_STATS in table.properties.metadata_partitions
+    return there and definition is not None and definition[1] != FIRST_VERSION
 
 
 def indexed_columns(table: Table, avro_schema: str) -> tuple[str, ...]:

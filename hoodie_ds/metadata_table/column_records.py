@@ -18,6 +18,7 @@ from hoodie_ds.metadata_table.payload import STATS, Record, RecordType, combined
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, digest, hashed
 
 FIRST_VERSION: Final = "V1"
+SECOND_VERSION: Final = "V2"
 
 _LENGTH: Final = 64
 """Characters of the widest end of strings."""

@@ -15,6 +15,8 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.config.enums import BloomFilterType
+from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
 from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.formats.avro.tree import parse_avro
@@ -53,7 +55,7 @@ from hoodie_ds.timeline.paths import V1, in_partition, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 _DELTA_COMMITS: Final = 10
-"""Delta commits after which one is due, as by ``hoodie.metadata.compact.max.delta.commits``."""
+"""Delta commits after which one is due by default, as in Hudi."""
 _SUFFIX: Final = "001"
 _ATTEMPT: Final = "0-0-0"
 """The write token of all attempts, as their bytes are the same."""
@@ -61,12 +63,23 @@ _BLOOM: Final = BloomParams(10_000, 1e-9, BloomFilterType.DYNAMIC_V0, 100_000)
 """Hudi's filters in base files of a metadata table."""
 
 
-def is_due(timeline: Timeline) -> bool:
-    """Whether a compaction is pending on a metadata table's timeline, or is to be planned."""
-    return bool(timeline.pending_compactions or _due(timeline))
+def delta_commits(properties: TableProperties) -> int:
+    """Return after how many delta commits the metadata table of a table is compacted."""
+    text = properties.raw.get(keys.METADATA_DELTA_COMMITS, "")
+    return (int(text) if text.isdecimal() else 0) or _DELTA_COMMITS
 
 
-def compact_if_due(metadata: MetadataTable) -> bool:
+def is_noted(properties: TableProperties, most: int | None) -> bool:
+    """Whether a table's properties say what a writer's options do, if they say anything."""
+    return most is None or properties.raw.get(keys.METADATA_DELTA_COMMITS) == str(most)
+
+
+def is_due(timeline: Timeline, most: int) -> bool:
+    """Whether a compaction is pending, or due after the `most` delta commits."""
+    return bool(timeline.pending_compactions or _due(timeline, most))
+
+
+def compact_if_due(metadata: MetadataTable, most: int | None = None) -> bool:
     """Compact if enough delta commits followed the newest compaction, or one is pending.
 
     Returns whether it did. It waits while an older instant of the table is pending: what that has
@@ -74,7 +87,7 @@ def compact_if_due(metadata: MetadataTable) -> bool:
     older than a compaction. A clean is never rolled back, so it matters once it is recorded.
     """
     pending = metadata.timeline.pending_compactions
-    time = pending[0].time if pending else _due(metadata.timeline)
+    time = pending[0].time if pending else _due(metadata.timeline, most or _DELTA_COMMITS)
     if not time or any(padded(found.time) < time for found in _awaited(metadata)):
         return False
     storage = metadata.view.storage
@@ -107,7 +120,7 @@ def put_once(storage: Storage, path: str, data: bytes) -> bytes:
     return data
 
 
-def _due(timeline: Timeline) -> str:
+def _due(timeline: Timeline, most: int) -> str:
     """The time of the next compaction; empty if none is due.
 
     It is the end of the newest delta commit with a suffix, as Hudi's are in layout 1: later than
@@ -116,7 +129,7 @@ def _due(timeline: Timeline) -> str:
     last = latest_compaction(timeline)
     deltas = (i for i in timeline.completed if i.action is Action.DELTA_COMMIT)
     since = [padded(instant.ended) for instant in deltas if padded(instant.ended) > last]
-    return max(since) + _SUFFIX if len(since) >= _DELTA_COMMITS else ""
+    return max(since) + _SUFFIX if len(since) >= most else ""
 
 
 def _plan(metadata: MetadataTable) -> CompactionPlan:

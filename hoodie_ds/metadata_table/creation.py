@@ -1,27 +1,46 @@
-"""Making a metadata table with the list of files, for a table that has none.
+"""Making partitions of a metadata table, from the files that a table has.
 
-Its property comes last, so nobody reads what a dead process left, and the next one begins anew.
+The property that names a partition comes last, so nobody reads what a dead process left, and the
+next one begins that partition anew. Names and bytes are those of Hudi's first delta commits: each
+file group begins with a log file that deletes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.table_properties import TableProperties, properties_file
+from hoodie_ds.config.properties.table_properties import (
+    BLOOM_FILTERS,
+    TableProperties,
+    properties_file,
+)
+from hoodie_ds.errors import OptionError, TimelineError
+from hoodie_ds.formats.hfile.reader import Entry
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
+from hoodie_ds.metadata_table.bloom_records import stored_filters
+from hoodie_ds.metadata_table.column_changes import stored_ranges
+from hoodie_ds.metadata_table.column_index import ColumnIndex, define_columns
+from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
 from hoodie_ds.metadata_table.compaction import base_file, put_once
 from hoodie_ds.metadata_table.file_records import listing_records
-from hoodie_ds.metadata_table.payload import encode_record
-from hoodie_ds.metadata_table.record_keys import file_id
+from hoodie_ds.metadata_table.payload import Record, encode_record
+from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
 from hoodie_ds.metadata_table.record_schema import record_schema
-from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION
+from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
+from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
-from hoodie_ds.table.file_name import BaseFileName, LogFileName, written_by
+from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.table import Table, update_properties
+from hoodie_ds.table.table import Table, check_unchanged, update_properties
+from hoodie_ds.table.table_schema import declared_avro
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
+from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import (
     METADATA_TABLE,
     PARTITION_METAFILE,
@@ -32,8 +51,14 @@ from hoodie_ds.timeline.paths import (
 )
 from hoodie_ds.timeline.timeline import Timeline
 
-_FIRST: Final = {1: "00000000000000010", 2: "00000000000000000"}
-"""Time of the delta commit that fills the first partition, by layout."""
+MADE: Final = (FILES_PARTITION, COLUMN_STATS, BLOOM_FILTERS, PARTITION_STATS)
+"""Partitions that can be made, in Hudi's order."""
+_FIRST: Final = {1: 10, 2: 0}
+"""Number of the first delta commit, by layout; its time is nothing else."""
+_GROUPS: Final = {COLUMN_STATS: 2, BLOOM_FILTERS: 4}
+"""File groups of partitions that have more than one, Hudi's defaults."""
+_ATTEMPT: Final = "0-0-0"
+_NO_DELETES: Final = bytes.fromhex("000000030000000100")
 _SAME: Final = (keys.VERSION, keys.INITIAL_VERSION, keys.LAYOUT)
 """Properties that are those of the table."""
 _OWN: Final = {
@@ -50,37 +75,183 @@ _OWN: Final = {
 }
 
 
-def create_metadata_table(table: Table, timeline: Timeline, now_ms: int) -> Table:
-    """Make the metadata table from a listing, while nothing is at work on the table."""
-    table.storage.delete(METADATA_TABLE)
+def wanted_partitions(properties: TableProperties, options: MetadataOptions) -> tuple[str, ...]:
+    """Return the partitions that a metadata table is to have by some options, as in Hudi."""
+    has_stats = options.column_stats or COLUMN_STATS in properties.metadata_partitions
+    if options.partition_stats and not has_stats:
+        raise OptionError(
+            MetadataOptions.partition_stats.key,
+            True,
+            f"statistics of partitions need those of files; set {MetadataOptions.column_stats.key} "
+            "to true too",
+        )
+    of_partitions = options.partition_stats
+    if of_partitions is None:
+        of_partitions = options.column_stats
+    switches = {
+        FILES_PARTITION: True,
+        COLUMN_STATS: options.column_stats,
+        BLOOM_FILTERS: options.bloom_filters,
+        PARTITION_STATS: of_partitions and _has_partition_stats(properties),
+    }
+    return tuple(name for name in MADE if switches[name])
+
+
+def _has_partition_stats(properties: TableProperties) -> bool:
+    """Whether Hudi makes statistics of a table's partitions."""
+    return bool(properties.partition_fields) and properties.layout_version != V1.version
+
+
+def switched_off(options: MetadataOptions) -> frozenset[str]:
+    """Return the partitions that a metadata table is not to have by some options."""
+    switches = {
+        COLUMN_STATS: options.column_stats,
+        BLOOM_FILTERS: options.bloom_filters,
+        PARTITION_STATS: options.partition_stats,
+    }
+    return with_dependents(name for name, on in switches.items() if on is False and options.drops)
+
+
+def with_dependents(names: Iterable[str]) -> frozenset[str]:
+    """Return partitions, and those that Hudi has only beside them."""
+    found = frozenset(names)
+    return found | {PARTITION_STATS} if COLUMN_STATS in found else found
+
+
+def create_partitions(
+    table: Table,
+    timeline: Timeline,
+    wanted: Collection[str],
+    now_ms: int,
+    columns: Sequence[str] | None = None,
+) -> Table:
+    """Make those of some partitions that are missing, while nothing is at work on the table.
+
+    Statistics are made once the table has columns; `columns` are those that are chosen. Raises
+    `TimelineError` if the table has changed meanwhile.
+    """
+    if not table.properties.metadata_partitions:
+        table.storage.delete(METADATA_TABLE)
+        storage = SubfolderStorage(table.storage, METADATA_TABLE)
+        put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
+    for name in MADE:
+        if name in wanted and name not in table.properties.metadata_partitions:
+            table = _created(table, timeline, name, now_ms, columns)
+    return table
+
+
+def _created(
+    table: Table, timeline: Timeline, name: str, now_ms: int, columns: Sequence[str] | None
+) -> Table:
+    schema = declared_avro(table, timeline)
+    if name in (COLUMN_STATS, PARTITION_STATS) and schema is None:
+        return table
+    if name == COLUMN_STATS and schema is not None:
+        table = define_columns(table, schema, columns, now_ms)
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
-    put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
-    done = Instant(_FIRST[table.layout], Action.DELTA_COMMIT, State.COMPLETED, layout=table.layout)
+    storage.delete(name)
+    done = _next_instant(storage, table)
     depth = f"commitTime={done.time}\npartitionDepth=1\n"
-    put_once(storage, in_partition(FILES_PARTITION, PARTITION_METAFILE), depth.encode())
-    name = BaseFileName(file_id(FILES_PARTITION, 0), "0-0-0", done.time, EXTENSION)
-    path = in_partition(FILES_PARTITION, str(name))
-    sizes = _committed(FileSystemView(table.storage, timeline))
-    records = listing_records(sizes, {path.rpartition("/")[0] for path in sizes})
-    entries = sorted((key.encode(), encode_record(one)) for key, one in records.items())
-    size = len(put_once(storage, path, base_file(entries)))
-    stat = WriteStat(
-        name.file_id,
-        path,
-        FILES_PARTITION,
-        num_writes=len(entries),
-        num_inserts=len(entries),
-        total_write_bytes=size,
-        file_size_bytes=size,
-    )
-    schema = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
-    body = CommitMetadata((stat,), "BULK_INSERT_PREPPED", schema).to_bytes(table.layout)
+    put_once(storage, in_partition(name, PARTITION_METAFILE), depth.encode())
+    groups: list[list[Entry]] = [[] for _ in range(_GROUPS.get(name, 1))]
+    for key, record in _records(table, timeline, name, schema or ""):
+        groups[file_group_of(key, len(groups))].append((key.encode(), encode_record(record)))
+    stats = [
+        stat
+        for number, entries in enumerate(groups)
+        for stat in _put_group(storage, name, number, done.time, sorted(entries))
+    ]
+    extra = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
+    if table.layout == V1.version:
+        pending = (instant.time for instant in timeline.pending)
+        extra[LISTED_UNTIL] = ",".join([timeline.latest_time or "", *pending])
+    body = CommitMetadata(tuple(stats), "BULK_INSERT_PREPPED", extra).to_bytes(table.layout)
+    _check_as_before(table, timeline)
     for state in (State.REQUESTED, State.INFLIGHT):
         put_once(storage, instant_path(done.at(state)), b"")
     utc = table.properties.timeline_in_utc
     ended = "" if table.layout == V1.version else next_time(now_ms, utc, timeline.latest_time)
     put_once(storage, instant_path(done.completed(ended)), body)
-    return update_properties(table, {keys.METADATA_PARTITIONS: FILES_PARTITION}, (), now_ms)
+    _check_as_before(table, timeline)
+    names = sorted({*table.properties.metadata_partitions, name})
+    return update_properties(table, {keys.METADATA_PARTITIONS: ",".join(names)}, (), now_ms)
+
+
+def _next_instant(storage: Storage, table: Table) -> Instant:
+    """The first delta commit that nobody has completed; what began it did not count."""
+    layout, begins = table.layout, table.properties.raw.get(keys.METADATA_BEGINS, "")
+    done = {instant.time for instant in load_timeline(storage, layout).completed}
+    number = int(begins) if begins.isdecimal() else _FIRST[layout]
+    while f"{number:017}" in done:
+        number += 1
+    return Instant(f"{number:017}", Action.DELTA_COMMIT, State.COMPLETED, layout=layout)
+
+
+def _check_as_before(table: Table, timeline: Timeline) -> None:
+    """Refuse to continue if what is made lacks what others have written meanwhile."""
+    check_unchanged(table)
+    if table.load_timeline().completed != timeline.completed:
+        raise TimelineError(
+            f"{table.storage.root}: others have changed the table while a partition of its "
+            "metadata table was made, which is left out; run it again"
+        )
+
+
+def _records(
+    table: Table, timeline: Timeline, name: str, schema: str
+) -> Iterable[tuple[str, Record]]:
+    """The records of a partition and their keys."""
+    sizes = _committed(FileSystemView(table.storage, timeline))
+    if name == FILES_PARTITION:
+        folders = {path.rpartition("/")[0] for path in sizes}
+        return listing_records(sizes, folders).items()
+    if name == BLOOM_FILTERS:
+        newest = timeline.commits[-1].time if timeline.commits else ""
+        return stored_filters(table.storage, newest, sizes).items()
+    return _statistics(table, name, schema, sizes)
+
+
+def _statistics(
+    table: Table, name: str, schema: str, paths: Iterable[str]
+) -> Iterator[tuple[str, Record]]:
+    """The statistics of all files, or of all in each partition: a rollback may show older ones."""
+    index = ColumnIndex.of(table, schema)
+    folders: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        if CdcFileName.parse(path.rpartition("/")[2]) is None:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
+    for folder, files in folders.items():
+        if name == PARTITION_STATS:
+            ranges = (stored_ranges(table, path, schema, index.defined) for path in files)
+            yield from partition_statistics(folder, ranges, {}, index.version).items()
+            continue
+        for path in files:
+            known = stored_ranges(table, path, schema, index.of_files)
+            file = path.rpartition("/")[2]
+            yield from file_statistics(folder, file, known, index.version).items()
+
+
+def _put_group(
+    storage: Storage, partition: str, number: int, time: str, entries: list[Entry]
+) -> Iterator[WriteStat]:
+    """Put a file group; yield what was written, if it has entries."""
+    group = file_id(partition, number)
+    log = LogFileName(group, time, 1, _ATTEMPT)
+    nothing = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: time}, _NO_DELETES)
+    put_once(storage, in_partition(partition, str(log)), nothing)
+    if not entries:
+        return
+    path = in_partition(partition, str(BaseFileName(group, _ATTEMPT, time, EXTENSION)))
+    size = len(put_once(storage, path, base_file(entries)))
+    yield WriteStat(
+        group,
+        path,
+        partition,
+        num_writes=len(entries),
+        num_inserts=len(entries),
+        total_write_bytes=size,
+        file_size_bytes=size,
+    )
 
 
 def _committed(view: FileSystemView) -> dict[str, int]:

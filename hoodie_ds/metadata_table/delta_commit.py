@@ -5,7 +5,9 @@ a crash, or beside another one. The log file is put first: no block counts witho
 layout 2 the delta commit has the completion time of the instant, so a compaction of the metadata
 table includes what has been completed up to its own time, and must not have a later one than the
 newest delta commit. In layout 1 a log file is named after its slice, so the metadata table is
-compacted here: no process puts a log file beside another's plan.
+compacted here: no process puts a log file beside another's plan. When it is due the table's
+properties say, which are read here: they change only once the newest decision is applied, so all
+processes that put the delta commit of an instant find the same.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
-from hoodie_ds.metadata_table.compaction import is_due, put_once
+from hoodie_ds.metadata_table.compaction import delta_commits, is_due, put_once
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
@@ -33,7 +35,7 @@ from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.planned_services import compacting
-from hoodie_ds.table.table import Table
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.bodies.commit_metadata import (
     SCHEMA_KEY,
     CommitMetadata,
@@ -63,8 +65,9 @@ def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
     listed, timeline = _seen(storage, instant, records)
     if timeline.commit_at(instant.time) is not None or _is_archived(table, timeline, instant.time):
         return
-    if is_due(timeline):
-        look_after(table)
+    current = open_table(table.storage)
+    if is_due(timeline, delta_commits(current.properties)):
+        look_after(current)
         listed, timeline = _seen(storage, instant, records)
     stats = [
         _put_log(storage, timeline, instant, group, entries, listed.get(group.partition_path, []))

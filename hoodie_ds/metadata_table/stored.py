@@ -27,12 +27,13 @@ from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.metadata_table import FIRST_SECOND
 from hoodie_ds.table.slicing import SLICINGS
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
-from hoodie_ds.timeline.instant import Action
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
-from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import METADATA_TABLE
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -44,6 +45,8 @@ _SECONDARY: Final = "secondary_index_"
 """Beginning of partitions in which a part of the key is hashed."""
 _HASHED_KEYS: Final = 1_000
 """More keys than that are in all file groups, so their hashes are not worth the time."""
+LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
+"""What such a delta commit of this library says in layout 1, whose instants have no end."""
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 
 
@@ -129,10 +132,15 @@ class MetadataTable:
             yield from _records(file, block.header.get(HeaderKey.SCHEMA), path, only)
 
     def _check_logs_are_there(self, slice_: FileSlice) -> None:
-        """Refuse a slice without a log file that a later commit than its base file's names."""
+        """Refuse a slice without a log file that a later commit than its base file's names.
+
+        Earlier ones name those of a partition that was dropped since, and made again.
+        """
         there, start = {log.path for log in slice_.logs}, padded(slice_.base_instant)
+        is_first = slice_.base_instant.startswith(FIRST_SECOND)
+        made = self.timeline.commit_at(slice_.base_instant) if is_first else None
         for instant in self.timeline.commits:
-            if padded(instant.ended) < start:
+            if padded(instant.ended) < start or (made and self.was_before(instant, made)):
                 continue
             for path, stat in file_changes(self.view.storage, instant).added.items():
                 log = LogFileName.parse(path.rpartition("/")[2])
@@ -142,6 +150,17 @@ class MetadataTable:
                 if SLICINGS[self.timeline.layout].start(log, instant) >= start:
                     where = f"{self.view.storage.root}/{path}"
                     raise CorruptFileError(f"{where}, which {instant} names, is missing", REBUILD)
+
+    def was_before(self, instant: Instant, made: Instant) -> bool:
+        """Whether an instant had ended before the delta commit that has made a partition.
+
+        That is not known of those that Hudi made in layout 1.
+        """
+        if made.completion_time:
+            return instant.ended < made.completion_time
+        known = read_commit(self.view.storage, made).extra.get(LISTED_UNTIL, "")
+        latest, *pending = known.split(",")
+        return padded(instant.time) <= padded(latest) and instant.time not in pending
 
     def _merged(self, slice_: FileSlice, only: Sequence[bytes] | None) -> dict[str, Record]:
         found: dict[str, Record] = {}

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
+from hoodie_ds.table.metadata_table import FIRST_SECOND
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
@@ -27,8 +28,6 @@ _UNRECORDED: Final = {
     V2.version: (Action.RESTORE, Action.ROLLBACK),
 }
 """Actions that need no delta commit, by layout."""
-_FIRST_SECOND: Final = "0" * 14
-"""What the times of the delta commits begin with that first fill the partitions."""
 _LENGTHS: Final = (14, 17)
 """Digits of a table's instants; layout 1 gives the metadata table's own a suffix."""
 
@@ -39,7 +38,7 @@ def lacking(metadata: MetadataTable) -> Iterator[Instant]:
     recorded = {i.time for i in timeline.completed if i.action is Action.DELTA_COMMIT}
     known = {i.time for i in timeline.completed}
     begun = (i.time for i in (*timeline.completed, *timeline.pending) if _is_of_table(i))
-    first, listed = min(map(padded, begun), default=""), _listed(metadata)
+    first = min(map(padded, begun), default="")
     for instant in metadata.data.completed:
         if instant.action in NOT_RECORDED or instant.time in recorded:
             continue
@@ -47,7 +46,7 @@ def lacking(metadata: MetadataTable) -> Iterator[Instant]:
             undone = undone_by(metadata.storage, instant)
             is_known = instant.time in known or recorded.isdisjoint(undone)
         else:
-            is_known = _was_listed(instant, first, listed)
+            is_known = _was_listed(metadata, instant, first)
         if not is_known:
             yield instant
 
@@ -70,28 +69,30 @@ def may_be_listed(metadata: MetadataTable, time: str) -> bool:
     return padded(time) < min(recorded, default=padded(time) + "0")
 
 
-def _listed(metadata: MetadataTable) -> str:
-    """When the first listing was stored; empty in layout 1, or once that is archived."""
+def _first_listing(metadata: MetadataTable) -> Instant | None:
+    """The delta commit of the first listing; None once that is archived."""
     for instant in metadata.timeline.completed:
-        if not instant.time.startswith(_FIRST_SECOND) or not instant.completion_time:
+        if not instant.time.startswith(FIRST_SECOND):
             break
         if FILES_PARTITION in file_changes(metadata.view.storage, instant).partitions:
-            return instant.completion_time
-    return ""
+            return instant
+    return None
 
 
 def _is_of_table(instant: Instant) -> bool:
     """Whether an instant of the metadata table is that of an instant of the table."""
-    is_start = instant.time.startswith(_FIRST_SECOND)
+    is_start = instant.time.startswith(FIRST_SECOND)
     return instant.action is Action.DELTA_COMMIT and len(instant.time) in _LENGTHS and not is_start
 
 
-def _was_listed(instant: Instant, first: str, listed: str) -> bool:
+def _was_listed(metadata: MetadataTable, instant: Instant, first: str) -> bool:
     """Whether an instant was complete when the first listing was made.
 
     `first` is the time of the first recorded instant, empty if there is none: its writer has made
     the listing as it began.
     """
-    if listed and instant.completion_time:
-        return instant.completion_time < listed
-    return padded(instant.time) < first
+    is_older = padded(instant.time) < first
+    if is_older and instant.layout == V1.version:
+        return True
+    listing = _first_listing(metadata)
+    return is_older if listing is None else metadata.was_before(instant, listing)

@@ -11,10 +11,11 @@ from typing import Final
 
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.log import Log
-from hoodie_ds.metadata_table.compaction import compact_if_due, put_once
+from hoodie_ds.metadata_table.compaction import compact_if_due, delta_commits, put_once
 from hoodie_ds.metadata_table.stored import EXTENSION, MetadataTable, latest_compaction
 from hoodie_ds.table.file_slice import BaseFile, LogFile
 from hoodie_ds.table.fs_view import data_file
+from hoodie_ds.table.metadata_table import FIRST_SECOND
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.active_files import active_files, contents, delete_active
 from hoodie_ds.timeline.archive.archive import archive_of
@@ -41,7 +42,7 @@ def look_after(table: Table) -> None:
     """
     try:
         metadata = MetadataTable.open(table, table.load_timeline())
-        if metadata is None or not compact_if_due(metadata):
+        if metadata is None or not compact_if_due(metadata, delta_commits(table.properties)):
             return
         for service in (_clean, _archive):
             changed = MetadataTable.open(table, metadata.data)
@@ -51,11 +52,29 @@ def look_after(table: Table) -> None:
         Log(table.storage.root).warning("%s is not compacted: %s", METADATA_TABLE, error)
 
 
-def _clean(metadata: MetadataTable) -> None:
-    """Delete superseded versions, and what is left of earlier plans, also of other engines."""
+def finish_pending(table: Table) -> bool:
+    """Finish the compaction and the cleans that are pending, which name files of all partitions.
+
+    Returns whether it could: a compaction waits for older instants of the table.
+    """
+    metadata = MetadataTable.open(table, table.load_timeline())
+    if metadata is None:
+        return True
+    if metadata.timeline.pending_compactions and not compact_if_due(metadata):
+        return False
+    _finish_cleans(metadata)
+    return True
+
+
+def _finish_cleans(metadata: MetadataTable) -> None:
     for instant in metadata.timeline.pending:
         if instant.action is Action.CLEAN:
             _delete_planned(metadata, instant)
+
+
+def _clean(metadata: MetadataTable) -> None:
+    """Delete superseded versions, and what is left of earlier plans, also of other engines."""
+    _finish_cleans(metadata)
     planned = _planned(metadata)
     if planned is not None:
         _delete_planned(metadata, planned)
@@ -125,13 +144,15 @@ def _oldest(metadata: MetadataTable) -> list[Instant]:
     """The instants to archive, if there are too many: the newest compaction includes them.
 
     None that may be of an instant on the table's active timeline is among them, as in Hudi: by
-    those it is known whether the metadata table has caught up.
+    those it is known whether the metadata table has caught up. The first delta commit of a
+    partition whose process was killed does not count.
     """
     timeline = metadata.timeline
     commits = timeline.commits
     if len(commits) <= _MOST:
         return []
-    pending = (instant.time for one in (timeline, metadata.data) for instant in one.pending[:1])
+    begun = (instant.time for one in (timeline, metadata.data) for instant in one.pending)
+    pending = (time for time in begun if not time.startswith(FIRST_SECOND))
     stay = (commits[-_FEWEST].time, latest_compaction(timeline), metadata.data.start, *pending)
     end = min(map(padded, stay))
     return [instant for instant in timeline.completed if padded(instant.time) < end]

@@ -26,6 +26,8 @@ from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.metadata_table.column_index import indexed_columns
+from hoodie_ds.metadata_table.compaction import is_noted
+from hoodie_ds.metadata_table.creation import switched_off, wanted_partitions
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.context import ServiceContext
@@ -76,6 +78,8 @@ from hoodie_ds.transaction.manifest import find_joinable
 from hoodie_ds.transaction.open_instant import ensure_table, open_instant, owner_to_join
 from hoodie_ds.transaction.other_engines import (
     check_lock_is_shared,
+    drop_metadata_partitions,
+    note_delta_commits,
     switch_metadata_table_off,
     switch_metadata_table_on,
 )
@@ -300,14 +304,28 @@ class Coordinator:
         if plan.index is not None:
             table, is_other = plan.index.complete_change(table, plan.timeline, self.clock)
         timeline = self._recover(table, plan.timeline, found)
-        if self.options.metadata_enable and not table.properties.metadata_partitions:
-            with self._locked():
-                table = switch_metadata_table_on(table, self.clock)
+        table = self._with_metadata_table(table)
         # The plan may not fit any more.
         if is_other or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, self._properties(table), schema, timeline)
         indexed = indexed_columns(table, plan.avro_schema)
         return replace(plan, table=table, timeline=timeline, indexed=indexed)
+
+    def _with_metadata_table(self, table: Table) -> Table:
+        """Drop what the options switch off in the metadata table, and make what it lacks."""
+        there, given = set(table.properties.metadata_partitions), self.options.metadata
+        if self.options.metadata_enable is False or not (there or self.options.metadata_enable):
+            return table
+        wanted, off = wanted_partitions(table.properties, given), there & switched_off(given)
+        is_noted_too = is_noted(table.properties, given.delta_commits)
+        if not off and is_noted_too and there.issuperset(wanted):
+            return table
+        with self._locked():
+            if off:
+                timeout_ms = self.options.concurrency.heartbeat_timeout_ms
+                table = drop_metadata_partitions(table, off, self.clock, timeout_ms)
+            table = note_delta_commits(table, self.clock, given.delta_commits)
+            return switch_metadata_table_on(table, self.clock, wanted, given.columns)
 
     def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with the batches of a joined instant."""
@@ -382,5 +400,5 @@ class Coordinator:
         properties = table.properties
         properties.check_writable()
         check_agreement(self.options, agreed_buckets(table, self.options.num_buckets))
-        refuse_metadata_table(table, self.options.metadata_enable)
+        refuse_metadata_table(table, self.options)
         return properties

@@ -8,27 +8,36 @@ without the index keeps its promise.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Literal, TypeVar
 
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.properties.table_properties import (
     BLOOM_FILTERS,
     KEPT_PARTITIONS,
     RECORD_INDEX,
     TableProperties,
     is_kept,
+    properties_file,
 )
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, NotFoundError, OptionError
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.table import Table, update_properties
-from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, PROPERTIES
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, PROPERTIES, V1
 
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
+
+FIRST_SECOND: Final = "0" * 14
+"""What the times of the delta commits begin with that first fill the partitions."""
 
 T = TypeVar("T")
 Scope = Literal["table", "partition"]
@@ -41,15 +50,24 @@ def has_bloom_filters(properties: TableProperties) -> bool:
 
 
 def refuse_metadata_table(
-    table: Table, enabled: bool | None, *, to_be_dropped: bool = False
+    table: Table, options: WriteOptions, *, to_be_dropped: bool = False
 ) -> None:
     """Refuse a metadata table that cannot be kept unless ``hoodie.metadata.enable`` is false.
 
     `to_be_dropped` says that it cannot be kept, whatever it has.
     """
-    properties = table.properties
-    if not properties.metadata_partitions or enabled is False:
+    properties, enabled = table.properties, options.metadata_enable
+    if not properties.metadata_partitions:
         return
+    if enabled is False:
+        if options.metadata.drops:
+            return
+        raise OptionError(
+            FileOptions.metadata_enable.key,
+            enabled,
+            f"table {properties.name!r} has a metadata table, which this drops, and "
+            f"{MetadataOptions.drops.key}=false forbids that; leave one of them out",
+        )
     keeps_index = _keeps_record_index(table)
     if is_kept(properties) and not to_be_dropped and keeps_index and _is_there(table.storage):
         return
@@ -99,17 +117,52 @@ def record_index(table: Table) -> Scope | None:
 
 
 def drop_metadata_table(table: Table, now_ms: int) -> Table:
-    """Switch a table's metadata table off, as Hudi does for a writer that does not maintain one.
+    """Switch a table's metadata table off, as Hudi does for a writer that does not maintain one."""
+    return drop_partitions(table, table.properties.metadata_partitions, now_ms)
+
+
+def drop_partitions(table: Table, dropped: Collection[str], now_ms: int) -> Table:
+    """Drop partitions of a table's metadata table; it goes with the last one.
 
     First the property, then the files: a reader that still sees the property fails, rather than
     trust a metadata table that is out of date.
     """
-    changed = {}
-    if _is_indexed_undefined(table.properties) and _defined(table) is None:
+    changed, removed = dict[str, str](), list[str]()
+    if RECORD_INDEX in dropped and _defined(table) is None:
         changed[keys.KEYS_WERE_INDEXED] = "true"
-    without = update_properties(table, changed, METADATA_KEYS, now_ms)
-    table.storage.delete(METADATA_TABLE)
+    for key in METADATA_KEYS:
+        names = table.properties.raw.get(key, "").split(",")
+        left = [name for name in map(str.strip, names) if name and name not in dropped]
+        if left:
+            changed[key] = ",".join(left)
+        else:
+            removed.append(key)
+    if keys.METADATA_PARTITIONS in removed and (number := _first_free(table)):
+        changed[keys.METADATA_BEGINS] = str(number)
+    without = update_properties(table, changed, removed, now_ms)
+    gone = [f"{METADATA_TABLE}/{name}" for name in dropped]
+    for folder in gone if without.properties.metadata_partitions else [METADATA_TABLE]:
+        table.storage.delete(folder)
     return without
+
+
+def change_version_of_metadata(table: Table, to: int, now_ms: int) -> None:
+    """Have the metadata table's own properties name another table version."""
+    path = f"{METADATA_TABLE}/{PROPERTIES}"
+    entries = parse_properties(table.storage.read(path), path)
+    table.storage.replace(path, properties_file({**entries, keys.VERSION: str(to)}, now_ms))
+
+
+def _first_free(table: Table) -> int:
+    """The first number that no delta commit has that fills a partition; 0 if none has one.
+
+    In layout 2 the completion time tells those of two metadata tables apart.
+    """
+    if table.layout != V1.version:
+        return 0
+    own = load_timeline(SubfolderStorage(table.storage, METADATA_TABLE), table.layout)
+    numbers = [int(i.time) for i in own.completed if i.time.startswith(FIRST_SECOND)]
+    return max(numbers, default=-1) + 1
 
 
 def _is_indexed_undefined(properties: TableProperties) -> bool:
@@ -140,15 +193,37 @@ def index_definition(
 
     A `CorruptFileError` of a damaged file has the remedy.
     """
+    with _damage_of_definitions(table, remedy, consequence):
+        definition = _definitions(table).get(name)
+        return None if definition is None else parse(definition)
+
+
+def define_index(
+    table: Table, name: str, definition: Mapping[str, Any], remedy: str, now_ms: int
+) -> Table:
+    """Store Hudi's definition of an index beside the others, in place of an older one."""
+    with _damage_of_definitions(table, remedy):
+        content = {"indexDefinitions": {**_definitions(table), name: definition}}
+    table.storage.replace(INDEX_DEFINITIONS, json.dumps(content, indent=2).encode())
+    if keys.INDEX_DEFINITIONS in table.properties.raw:
+        return table
+    return update_properties(table, {keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS}, (), now_ms)
+
+
+def _definitions(table: Table) -> dict[str, Any]:
     if keys.INDEX_DEFINITIONS not in table.properties.raw:
-        return None
+        return {}
     try:
         data = table.storage.read(INDEX_DEFINITIONS)
     except NotFoundError:
-        return None
+        return {}
+    return dict(json.loads(data)["indexDefinitions"])
+
+
+@contextmanager
+def _damage_of_definitions(table: Table, remedy: str, consequence: str = "") -> Iterator[None]:
     try:
-        definition = json.loads(data)["indexDefinitions"].get(name)
-        return None if definition is None else parse(definition)
+        yield
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFileError(
             f"{table.storage.root}/{INDEX_DEFINITIONS}: not Hudi's definitions of indexes "

@@ -6,19 +6,22 @@ it, or rebuilds it, without the commits of this library. Its queries then miss r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.properties import keys
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.hints import command
 from hoodie_ds.log import Log
-from hoodie_ds.metadata_table.creation import create_metadata_table
+from hoodie_ds.metadata_table.compaction import is_noted
+from hoodie_ds.metadata_table.creation import create_partitions
+from hoodie_ds.metadata_table.upkeep import finish_pending
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.metadata_table import drop_metadata_table
-from hoodie_ds.table.table import Table
+from hoodie_ds.table.metadata_table import drop_metadata_table, drop_partitions
+from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
 from hoodie_ds.timeline.commands import DROPPING
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
@@ -46,6 +49,41 @@ def switch_metadata_table_off(
     `ends` says whether the caller ends a pending instant, whose writer is dead. Raises
     `WriteConflictError` if a writer is at work, or left an instant without a heartbeat.
     """
+    _check_none_uses_it(table, heartbeat_timeout_ms, ends)
+    Log(table.storage.root).warning(
+        "the metadata table (%s) is dropped because of %s = false; from now on Hudi lists "
+        "folders and skips no files, until one of its jobs rebuilds it from all files",
+        ", ".join(table.properties.metadata_partitions),
+        FileOptions.metadata_enable.key,
+    )
+    return drop_metadata_table(table, clock.now_ms())
+
+
+def drop_metadata_partitions(
+    table: Table, names: Collection[str], clock: Clock, heartbeat_timeout_ms: int
+) -> Table:
+    """Drop partitions of a table's metadata table on request; the list of files goes last.
+
+    Raises `WriteConflictError` as `switch_metadata_table_off`, and if a compaction of the metadata
+    table that names files of the partitions waits for a pending instant.
+    """
+    _check_none_uses_it(table, heartbeat_timeout_ms)
+    is_whole = set(names) >= set(table.properties.metadata_partitions)
+    if not is_whole and not finish_pending(table):
+        raise WriteConflictError(
+            f"{table.storage.root}: a compaction of its metadata table is pending, and waits for "
+            f"instants of the table: {table.load_timeline().pending[0]} is pending; run this again "
+            "once it has ended"
+        )
+    listed = ", ".join(sorted(names))
+    Log(table.storage.root).warning("of its metadata table %s is dropped", listed)
+    return drop_partitions(table, names, clock.now_ms())
+
+
+def _check_none_uses_it(
+    table: Table, heartbeat_timeout_ms: int, ends: Callable[[Instant], bool] = lambda _: False
+) -> None:
+    """Refuse while another engine's writer may be using the metadata table."""
     root, partitions = table.storage.root, ", ".join(table.properties.metadata_partitions)
     # Before the timeline, as a writer begins its heartbeat before its instant.
     ages = ages_ms(table.storage)
@@ -67,23 +105,41 @@ def switch_metadata_table_off(
                 f"the metadata table ({partitions}), which cannot be dropped now; run this again "
                 "once it has ended"
             )
-    Log(root).warning(
-        "the metadata table (%s) is dropped because of %s = false; from now on Hudi lists "
-        "folders and skips no files, until one of its jobs rebuilds it from all files",
-        partitions,
-        FileOptions.metadata_enable.key,
-    )
-    return drop_metadata_table(table, clock.now_ms())
 
 
-def switch_metadata_table_on(table: Table, clock: Clock) -> Table:
-    """Give a table a metadata table with the list of files, once nothing is at work on it."""
+def switch_metadata_table_on(
+    table: Table,
+    clock: Clock,
+    wanted: Collection[str],
+    columns: Sequence[str] | None = None,
+) -> Table:
+    """Make partitions of a table's metadata table, once nothing is at work on the table."""
     timeline = apply_pending(table, clock)[1]
-    if any(not _waits(table, instant) for instant in timeline.pending):
+    if at_work(table, timeline):
         return table
-    made = create_metadata_table(table, timeline, clock.now_ms())
-    Log(table.storage.root).info("the metadata table was made, and lists the table's files")
+    made = create_partitions(table, timeline, wanted, clock.now_ms(), columns)
+    names = set(made.properties.metadata_partitions) - set(table.properties.metadata_partitions)
+    if names:
+        listed = ", ".join(sorted(names))
+        Log(table.storage.root).info("of its metadata table %s is made", listed)
     return made
+
+
+def note_delta_commits(table: Table, clock: Clock, most: int | None) -> Table:
+    """Have a table's properties say after how many delta commits its metadata table is compacted.
+
+    The newest decision is applied before: until then others may be at its delta commit.
+    """
+    if is_noted(table.properties, most):
+        return table
+    apply_pending(table, clock)
+    changes = {keys.METADATA_DELTA_COMMITS: str(most)}
+    return update_properties(table, changes, (), clock.now_ms())
+
+
+def at_work(table: Table, timeline: Timeline) -> Instant | None:
+    """Return a pending instant of a writer that may be at work; None if there is none."""
+    return next((instant for instant in timeline.pending if not _waits(table, instant)), None)
 
 
 def check_lock_is_shared(table: Table, timeline: Timeline, concurrency: Concurrency) -> None:

@@ -144,8 +144,7 @@ def test_one_is_made_wherever_its_process_ends(version: str) -> None:
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
         table = find_table(left)
         assert table is not None
-        # In layout 1 folders are listed until the first instant is recorded.
-        if table.properties.metadata_partitions and version != "6":
+        if table.properties.metadata_partitions:
             assert_kept(left)
         some(left.copy(), raised)
         if raised is not None:
@@ -153,3 +152,45 @@ def test_one_is_made_wherever_its_process_ends(version: str) -> None:
         assert_kept(left, is_settled=True)
 
     assert sweep(swept.start, swept.play, check, CRASHES) > 50
+
+
+SWITCHES = {
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+}
+
+
+def change(storage: object, name: str) -> None:
+    """Make all partitions, or drop two of them."""
+    table = HoodieTable("memory://made", storage=storage)  # type: ignore[arg-type]
+    if name == "create":
+        table.create_metadata_table(SWITCHES)
+    elif "column_stats" in table.properties.metadata_partitions:
+        table.drop_metadata_table(["column_stats"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["create", "drop"])
+def test_its_partitions_change_wherever_the_process_ends(name: str, version: str) -> None:
+    swept = Sweep("made", Scenario(BEGUN, (Step(TWO),)), version)
+    if name == "drop":
+        change(swept.start, "create")
+    some = one_in(7, swept.check)
+
+    def check(left: MemoryStorage, raised: BaseException | None) -> None:
+        table = HoodieTable(left.root, storage=left)
+        rows = HoodieTable(left.root, {"hoodie.metadata.enable": "false"}, storage=left)
+        assert found(table) == found(rows)
+        swept.committed = 0
+        some(left.copy(), raised)
+        swept.play(left)
+        assert found(table) == found(rows)
+        change(left, name)
+        assert_kept(left, is_settled=True)
+        there = table.properties.metadata_partitions
+        of_partitions = ("partition_stats",) if version == "9" else ()
+        every = ("bloom_filters", "column_stats", "files", *of_partitions)
+        assert there == (every if name == "create" else ("bloom_filters", "files"))
+
+    assert sweep(swept.start, lambda storage: change(storage, name), check, CRASHES) > 10

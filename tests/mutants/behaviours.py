@@ -139,7 +139,7 @@ def of_arrow(table: Table, _timeline: Timeline, columns: pa.Schema) -> str:
     return arrow_to_avro(columns, table.properties.name)
 
 
-def announcing(create: Any, table: Any, timeline: Any, now_ms: int) -> Any:
-    """Name the metadata table in the table's properties before it is made."""
-    named = update_properties(table, {METADATA_PARTITIONS: "files"}, (), now_ms)
-    return create(named, timeline, now_ms)
+def announcing(create: Any, table: Any, timeline: Any, name: str, now_ms: int, *given: Any) -> Any:
+    """Name a partition of the metadata table in the table's properties before it is made."""
+    named = update_properties(table, {METADATA_PARTITIONS: name}, (), now_ms)
+    return create(named, timeline, name, now_ms, *given)

@@ -395,7 +395,7 @@ _BESIDE = "tests/integration/test_beside_other_engines.py"
 OTHER_ENGINES = [
     Mutant(
         "the metadata table is dropped under a writer that is at work",
-        within("switch_metadata_table_off", _of_others=returns([])),
+        within("_check_none_uses_it", _of_others=returns([])),
         f"{_BESIDE}::test_the_metadata_table_stays_under_a_writer_at_work[commit-COPY_ON_WRITE-6]",
         "it comes back without our commits; the JVM's queries miss rows",
     ),
@@ -1032,6 +1032,7 @@ FOLLOWERS = [
 _KEPT = "tests/integration/test_metadata_table_kept.py"
 _KEPT_BY_ALL = "tests/faults/test_metadata_table.py"
 _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
+_PARTITIONS = "tests/integration/test_metadata_partitions.py"
 METADATA_TABLES = [
     Mutant(
         "a record index keeps keys of replaced file groups",
@@ -1164,15 +1165,100 @@ METADATA_TABLES = [
     ),
     Mutant(
         "the property of a metadata table that is made comes first",
-        instead("create_metadata_table", announcing),
+        instead("creation._created", announcing),
         f"{_KEPT_BY_ALL}::test_one_is_made_wherever_its_process_ends[9]",
         "readers take what is not there yet for all files",
     ),
     Mutant(
         "a metadata table is made of what a dead process left",
-        within("create_metadata_table", METADATA_TABLE=".hoodie/none"),
-        f"{_KEPT}::test_none_is_made_of_what_a_dead_process_left",
+        Text("    storage.delete(name)\n", ""),
+        f"{_PARTITIONS}::test_a_partition_is_made_anew_of_what_a_dead_process_left[9]",
         "files are not listed",
+    ),
+    Mutant(
+        "a metadata table is made upon the timeline of one that was dropped",
+        within("create_partitions", METADATA_TABLE=".hoodie/none"),
+        f"{_PARTITIONS}::test_one_is_made_after_a_drop_that_was_killed[9]",
+        "it names log files that are gone, so folders are listed for good",
+    ),
+    Mutant(
+        "a partition is dropped while a compaction names its files",
+        always("finish_pending", True),
+        f"{_PARTITIONS}::test_a_compaction_that_was_killed_does_not_miss_what_is_dropped[9]",
+        "the metadata table is never compacted again",
+    ),
+    Mutant(
+        "a partition is made of a table that is being written to",
+        always("other_engines.at_work", None),
+        f"{_PARTITIONS}::test_nothing_is_made_while_a_write_is_pending",
+        "what is written meanwhile is not in it",
+    ),
+    Mutant(
+        "a process that was stopped names a partition that lacks what others wrote",
+        always("_check_as_before", None),
+        f"{_PARTITIONS}::test_a_partition_without_what_others_wrote_meanwhile_is_left_out",
+        "rows are lost by its statistics without an error",
+    ),
+    Mutant(
+        "statistics of partitions stay without those of files",
+        instead("with_dependents", lambda _, names: frozenset(names)),
+        f"{_PARTITIONS}::test_one_is_dropped_without_the_others",
+        "Hudi does not keep them, and rows are lost by them",
+    ),
+    Mutant(
+        "a check of statistics does not compare their ends",
+        always("recorded_entries._holds", True),
+        f"{_PARTITIONS}::test_what_is_wrong_is_named_and_made_anew[9-partition_stats]",
+        "nobody learns that readers leave rows out",
+    ),
+    Mutant(
+        "a check passes over bloom filters of other files",
+        always("filter_divergences", ()),
+        f"{_PARTITIONS}::test_what_is_wrong_is_named_and_made_anew[9-bloom_filters]",
+        "nobody learns that Hudi does not find keys",
+    ),
+    Mutant(
+        "a repair keeps what is wrong",
+        instead("other_engines.drop_metadata_partitions", lambda _, table, *given: table),
+        f"{_PARTITIONS}::test_what_is_wrong_is_named_and_made_anew[9-files]",
+        "the next reader leaves rows out again",
+    ),
+    Mutant(
+        "an earlier version gets statistics with types that it does not know",
+        always("column_index.has_types", False),
+        f"{_PARTITIONS}::test_a_change_of_the_version_keeps_it_where_the_timeline_stays",
+        "Hudi's release of that version reads them wrong",
+    ),
+    Mutant(
+        "a process compacts by the number that it has read before others changed it",
+        Text("current = open_table(table.storage)", "current = table"),
+        f"{_PARTITIONS}::test_a_process_compacts_by_the_number_of_now",
+        "one process plans a compaction where another one writes on, and a delta commit is lost",
+    ),
+    Mutant(
+        "a partition that no switch names is dropped",
+        Text("if on is False and options.drops", "if not on and options.drops"),
+        f"{_PARTITIONS}::test_a_write_makes_and_drops_what_is_switched",
+        "an index that took hours is gone",
+    ),
+    Mutant(
+        "a partition is dropped where none may be",
+        Text("if on is False and options.drops", "if on is False"),
+        f"{_PARTITIONS}::test_a_write_makes_and_drops_what_is_switched",
+        "one of several writers drops what another one needs",
+    ),
+    Mutant(
+        "statistics of a partition are those of its latest files",
+        instead(
+            "creation._committed",
+            lambda _, view: {
+                file.path: file.size
+                for slice_ in view.slices_among(view.data_files())
+                for file in slice_.files
+            },
+        ),
+        f"{_PARTITIONS}::test_older_files_count_in_the_statistics_of_a_partition",
+        "a rollback shows rows that readers leave out",
     ),
     Mutant(
         "a file group of the metadata table is that of another hash",
@@ -2152,8 +2238,8 @@ READS = [
     Mutant(
         "a log file is put beside a plan that the same process has just put",
         Text(
-            "look_after(table)\n        listed, timeline = _seen",
-            "look_after(table)\n        _, _ = _seen",
+            "look_after(current)\n        listed, timeline = _seen",
+            "look_after(current)\n        _, _ = _seen",
         ),
         f"{_KEPT}::test_it_stays_small_in_a_long_stream",
         "files that are in no slice are not listed",
@@ -2199,7 +2285,7 @@ READS = [
     ),
     Mutant(
         "a clean of a metadata table that was interrupted is never finished",
-        within("upkeep._clean", Action=SimpleNamespace(CLEAN=None)),
+        within("_finish_cleans", Action=SimpleNamespace(CLEAN=None)),
         f"{METADATA_UPKEEP}::test_what_a_crash_left_is_done_after_the_next_compaction",
         "Hudi's archiving of its timeline stops before the clean",
     ),

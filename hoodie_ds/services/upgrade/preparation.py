@@ -10,11 +10,14 @@ from functools import partial
 
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
+from hoodie_ds.metadata_table.column_index import has_types
+from hoodie_ds.metadata_table.creation import with_dependents
+from hoodie_ds.metadata_table.statistics import COLUMN_STATS
 from hoodie_ds.services.cleaning import finish_cleans
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew
+from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew, keeps_metadata
 from hoodie_ds.slices.uncommitted_logs import is_uncommitted
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
@@ -26,22 +29,31 @@ from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.lock import held
-from hoodie_ds.transaction.other_engines import switch_metadata_table_off
+from hoodie_ds.transaction.other_engines import (
+    drop_metadata_partitions,
+    switch_metadata_table_off,
+)
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 
 
-def prepare(context: ServiceContext, table: Table) -> Table:
+def prepare(context: ServiceContext, table: Table, to: int) -> Table:
     """Roll back dead writes, carry out pending plans, and compact all, as Hudi does.
 
     Log files have other names in the other layout. Hudi compacts, and keeps the plans of other
     services; here they are carried out, so that none is pending under a name that the other layout
-    does not know. Drops a metadata table. Raises `UnsupportedTableError` for plans of an unknown
-    kind, and `OptionError` if there are log files and the table's own merge rule is not given.
+    does not know. Drops a metadata table that is not kept, and statistics of columns that an
+    earlier version does not know. Raises `UnsupportedTableError` for plans of an unknown kind, and
+    `OptionError` if there are log files and the table's own merge rule is not given.
     """
     concurrency = context.options.concurrency
     timeout_ms = concurrency.heartbeat_timeout_ms
-    if table.properties.metadata_partitions:
-        table = switch_metadata_table_off(table, context.clock, timeout_ms)
+    enabled = context.options.metadata_enable
+    if not keeps_metadata(table.properties, to, enabled):
+        if table.properties.metadata_partitions:
+            table = switch_metadata_table_off(table, context.clock, timeout_ms)
+    elif to < table.properties.version and has_types(table):
+        lost = with_dependents([COLUMN_STATS]) & set(table.properties.metadata_partitions)
+        table = drop_metadata_partitions(table, lost, context.clock, timeout_ms)
     if concurrency.is_shared:
         owner = context.ids.unique()
         lock = partial(held, table.storage, concurrency, owner, context.clock, context.pauses)

@@ -14,7 +14,7 @@ from typing import Final
 from hoodie_ds.config.enums import KeyGeneratorType, MergeMode, PartialUpdateMode, TableType
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.partial_updates import DEBEZIUM_UNAVAILABLE, PAYLOAD_ORDERS
-from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import TableProperties, is_kept
 from hoodie_ds.config.table_options import DEFAULT_PAYLOAD, OVERWRITE_PAYLOAD, PAYLOAD_MODES
 from hoodie_ds.errors import UnsupportedTableError
 
@@ -80,6 +80,15 @@ def translated(properties: TableProperties, to: int) -> TableProperties:
             f"{to}; it stays in version {properties.version}"
         )
     return found
+
+
+def keeps_metadata(properties: TableProperties, to: int, enabled: bool | None) -> bool:
+    """Whether a change of the version leaves the metadata table, as Hudi's does.
+
+    Hudi converts its timeline into another layout too; here it has to be dropped for that.
+    """
+    stays = min(properties.version, to) > VERSIONS[0]
+    return stays and is_kept(properties) and enabled is not False
 
 
 def is_ordered_anew(found: TableProperties, to: int) -> bool:

@@ -27,9 +27,14 @@ from hoodie_ds.services.upgrade.preparation import (
     logged_groups,
     prepare,
 )
-from hoodie_ds.services.upgrade.properties import VERSIONS, is_ordered_anew, translated
+from hoodie_ds.services.upgrade.properties import (
+    VERSIONS,
+    is_ordered_anew,
+    keeps_metadata,
+    translated,
+)
 from hoodie_ds.services.upgrade.timeline_files import Source, converted, files_of, put_converted
-from hoodie_ds.table.metadata_table import METADATA_KEYS
+from hoodie_ds.table.metadata_table import METADATA_KEYS, change_version_of_metadata
 from hoodie_ds.table.table import (
     Table,
     check_unchanged,
@@ -39,7 +44,13 @@ from hoodie_ds.table.table import (
 )
 from hoodie_ds.table.table_schema import check_writable
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import CONVERTED, LAYOUTS, PROPERTIES_BACKUP, SUMMARIES, V1
+from hoodie_ds.timeline.paths import (
+    CONVERTED,
+    LAYOUTS,
+    PROPERTIES_BACKUP,
+    SUMMARIES,
+    V1,
+)
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.transaction.decision_log import Decision, Outcome, newest_decision
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding
@@ -91,7 +102,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     Raises `TimelineError` if something must be finished first, and `UnsupportedTableError` if this
     release cannot convert the table.
     """
-    table = context.open_table(to_be_dropped=True)
+    table = open_to_change(context, to)
     if not dry:
         table = _put_back(context, table, to)
     logged = 0
@@ -110,7 +121,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
             ", ".join(table.properties.ordering_fields),
         )
     if dry:
-        return replace(_planned(table, to), compacted=logged)
+        return replace(_planned(context, table, to), compacted=logged)
     begun = _begun(table)
     if begun not in (None, to):
         raise TimelineError(
@@ -118,12 +129,23 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
             "must be finished first"
         )
     if begun is None and table.properties.version != to:
-        table = prepare(context, table)
+        table = prepare(context, table, to)
         check_ready(table, table.load_timeline(), to)
     done = _changed(context, table, to)
     if done:
         Log(table.storage.root).info("%s", done)
     return done
+
+
+def open_to_change(context: ServiceContext, to: int) -> Table:
+    """Return the table, whose metadata table the options have to drop if the change loses it."""
+    properties = open_table(context.storage).properties
+    is_lost = not _keeps_metadata(context, properties, to)
+    return context.open_table(to_be_dropped=is_lost)
+
+
+def _keeps_metadata(context: ServiceContext, properties: TableProperties, to: int) -> bool:
+    return keeps_metadata(properties, to, context.options.metadata_enable)
 
 
 def _begun(table: Table) -> int | None:
@@ -133,8 +155,9 @@ def _begun(table: Table) -> int | None:
     return None if version == table.properties.version else version
 
 
-def _planned(table: Table, to: int) -> VersionChange:
-    found = translated(table.properties.without(METADATA_KEYS), to)
+def _planned(context: ServiceContext, table: Table, to: int) -> VersionChange:
+    gone = () if _keeps_metadata(context, table.properties, to) else METADATA_KEYS
+    found = translated(table.properties.without(gone), to)
     before, after = table.properties.raw, found.raw
     changed = {
         key: after.get(key) for key in sorted({k for k, _ in before.items() ^ after.items()})
@@ -153,7 +176,7 @@ def _changed(context: ServiceContext, table: Table, to: int) -> VersionChange:
             exclusion.pending = replace(pending, table=table, plan=str(to).encode())
             if _decide(exclusion, table, to):
                 break
-        done = _planned(table, to)
+        done = _planned(context, table, to)
         if done:
             _carry_out(context, table, to)
         else:  # another process did it, and may have been killed before it had deleted all
@@ -185,6 +208,8 @@ def _carry_out(context: ServiceContext, table: Table, to: int) -> None:
         storage.replace(CONVERTED, (timeline.latest_time or _BEFORE_ALL).encode())
         storage.delete(SUMMARIES)
     check()
+    if table.properties.metadata_partitions:
+        change_version_of_metadata(table, to, now_ms)
     changed = _with_raw(table, found, now_ms)
     if is_left_empty(storage, changed.layout):  # the properties were put late
         _ = _with_raw(changed, table.properties, now_ms) if moves else _put_back(context, changed)

@@ -292,6 +292,23 @@ def test_a_delta_log_is_created_and_repaired(path: Path) -> None:
     assert run("delta", "vacuum", path).code == 2
 
 
+def test_a_metadata_table_is_created_and_dropped(path: Path) -> None:
+    switch = ("--conf", "hoodie.metadata.index.bloom.filter.enable=true")
+    would = done("metadata", "create", path, *switch, "--dry-run").lines
+    assert would == ["metadata table: files, bloom_filters would be made"]
+    made = done("metadata", "create", path, *switch, "--yes").lines
+    assert made[-1] == "done: metadata table: files, bloom_filters made"
+    assert done("metadata", "create", path, *switch).lines == ["metadata table: nothing to do"]
+    assert done("metadata", "check", path).out.endswith(": 0 damages\n")
+    assert done("metadata", "check", path, "--repair").lines == ["metadata table: nothing to do"]
+    assert run("metadata", "create", path, "--repair").code == 2
+    one = ("--partition", "bloom_filters", "--yes")
+    assert run("metadata", "create", path, *one).code == 2
+    dropped = done("metadata", "drop", path, *one).lines
+    assert dropped[-1] == "done: metadata table: bloom_filters dropped"
+    assert done("metadata", "drop", path, "-y").lines[-1] == "done: metadata table: files dropped"
+
+
 def test_a_table_is_synced_into_a_catalog(path: Path) -> None:
     fake = FakeMetastore()
     with in_place_of_thrift(fake):

@@ -1,0 +1,54 @@
+"""Which partitions a metadata table has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoodie_ds.config.given_options import OptionGroup
+from hoodie_ds.config.option import BOOLEAN, ONE_OR_MORE_NAMES, POSITIVE_INT, Option
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetadataOptions(OptionGroup):
+    """The partitions of a metadata table besides the list of files.
+
+    A write makes those that are missing and switched on, and drops those that are switched off,
+    where there is a metadata table or one is made.
+    """
+
+    column_stats: Option[bool | None] = Option(
+        "hoodie.metadata.index.column.stats.enable",
+        BOOLEAN,
+        "Whether the metadata table has statistics of columns: with true a write makes those that "
+        "are missing, with false it drops them.",
+    )
+    columns: Option[tuple[str, ...] | None] = Option(
+        "hoodie.metadata.index.column.stats.column.list",
+        ONE_OR_MORE_NAMES,
+        "Columns whose statistics are made; the first 32 by default.",
+    )
+    partition_stats: Option[bool | None] = Option(
+        "hoodie.metadata.index.partition.stats.enable",
+        BOOLEAN,
+        "The same of the statistics of partitions; by default they are made where those of files "
+        "are, and the table has partitions.",
+    )
+    bloom_filters: Option[bool | None] = Option(
+        "hoodie.metadata.index.bloom.filter.enable",
+        BOOLEAN,
+        "The same of the bloom filters of base files.",
+    )
+    drops: Option[bool] = Option(
+        "hoodie.metadata.auto.delete.partitions",
+        BOOLEAN,
+        "Whether partitions that are switched off are dropped; with false they stay, and "
+        "hoodie.metadata.enable=false is refused for a table with a metadata table.",
+        True,
+    )
+    delta_commits: Option[int | None] = Option(
+        "hoodie.metadata.compact.max.delta.commits",
+        POSITIVE_INT,
+        "Delta commits of the metadata table after which it is compacted, 10 by default. The "
+        "table's properties keep the number for whoever compacts.",
+        aliases=("metadata.compaction.delta_commits",),
+    )
