@@ -222,16 +222,16 @@ def test_nothing_is_made_while_a_write_is_pending(tmp_path: Path) -> None:
 def test_a_partition_is_made_anew_of_what_a_dead_process_left(tmp_path: Path, version: str) -> None:
     table = history(tmp_path, version)
     table.create_metadata_table()
-    dies = Fault(Effect.CRASH_BEFORE, path="*hoodie.properties")
+    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/*.deltacommit.requested")
     killed = FaultyStorage(LocalStorage(str(tmp_path)), [dies])
     with pytest.raises(SimulatedCrash):
-        HoodieTable(str(tmp_path), TRIPS, storage=killed).create_metadata_table({FILTERS: "true"})
+        HoodieTable(str(tmp_path), TRIPS, storage=killed).create_metadata_table({COLUMNS: "true"})
     assert table.properties.metadata_partitions == ("files",)
     table.upsert(trips(("more", "y", 50, 1.0)))
     table.compact()
-    table.create_metadata_table({FILTERS: "true"})
+    table.create_metadata_table({COLUMNS: "true"})
     assert_kept(tmp_path)
-    assert_filters_kept(tmp_path)
+    assert_described(tmp_path)
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
