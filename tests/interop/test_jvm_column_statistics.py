@@ -66,3 +66,24 @@ def test_both_keep_statistics(jvm_hudi: JvmHudi, tmp_path: Path, version: str, k
     partitions = jvm_hudi.properties(path)["hoodie.table.metadata.partitions"]
     assert "column_stats" in partitions
     assert ("partition_stats" in partitions) == (version != "6")
+
+
+@pytest.mark.parametrize(("version", "kind"), by_day(CASES, {("9", "MERGE_ON_READ")}))
+def test_statistics_that_hudi_has_dropped_and_made_again(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    path = tmp_path / "t"
+    options = {**TRIPS, TYPE: kind, TABLE_VERSION: version}
+    theirs = {**options, **THEIRS, **STATISTICS}
+    without = {**theirs, **dict.fromkeys(STATISTICS, "false")}
+    jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), theirs)
+    ours = HoodieTable(str(path), options)
+    ours.upsert(trips(("a", "x", 2, 2.0)))
+    jvm_hudi.write(path, trips(("b", "y", 3, 3.0)), without)
+    assert ours.properties.metadata_partitions == ("files",)
+    jvm_hudi.write(path, trips(("b", "y", 12, 2.0)), theirs)
+    agree(jvm_hudi, path)
+    for ts in (13, 14):
+        ours.upsert(trips(("a", "x", ts, 5.0), (f"n{ts}", "z", ts, 5.0)))
+        agree(jvm_hudi, path)
+    assert "column_stats" in ours.properties.metadata_partitions
