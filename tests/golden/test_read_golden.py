@@ -37,7 +37,6 @@ REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "v6_cow_no_keys": (OptionError, "has no record keys"),
     "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
     "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),
-    "v9_mor_metadata": (OptionError, r"has a metadata table \("),
 }
 """Tables that take no upsert, with what it is refused with."""
 
