@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from hoodie_ds.reader.scanner import Scanner
     from hoodie_ds.record.merge.merge_hook import Merged, MergeHook
     from hoodie_ds.services.failures import ServiceFailure
+    from hoodie_ds.services.metadata_partitions import MetadataChange
     from hoodie_ds.services.orphans import Orphans
     from hoodie_ds.services.results import Cleaning, Clustering, Compaction, ServiceResult, Work
     from hoodie_ds.services.savepoint import Savepoint
@@ -113,6 +114,7 @@ __all__ = [
     "MergeHook",
     "MergeHookError",
     "Merged",
+    "MetadataChange",
     "MetricsSink",
     "MissedBatchesError",
     "MissingPackageError",
@@ -178,6 +180,7 @@ _MODULES = {
     "Loss": "hoodie_ds.services.undoing",
     "MergeHook": "hoodie_ds.record.merge.merge_hook",
     "Merged": "hoodie_ds.record.merge.merge_hook",
+    "MetadataChange": "hoodie_ds.services.metadata_partitions",
     "MetricsSink": "hoodie_ds.inspection.commit_metrics",
     "Orphans": "hoodie_ds.services.orphans",
     "Savepoint": "hoodie_ds.services.savepoint",
