@@ -114,7 +114,7 @@ def _lock(storage: Storage, concurrency: Concurrency, owner: str, clock: Clock) 
         case LockProvider.STORAGE:
             check_versions_obeyed(storage, owner)
             return StorageLock(storage, concurrency.lease_ms, concurrency.renew_ms, owner, clock)
-        case None:
+        case _:
             return LeaseLock(storage, concurrency.lease_ms, owner)
 
 

@@ -27,6 +27,7 @@ from hoodie_ds.testing import Effect, Fault, FaultyStorage, SimulatedCrash
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, instant_path
+from hoodie_ds.transaction import other_engines
 from tests.integration.test_column_statistics_kept import assert_kept as assert_described
 from tests.integration.test_column_statistics_kept import records
 from tests.integration.test_metadata_table import RETAINED, history
@@ -176,6 +177,13 @@ def test_one_is_dropped_without_the_others(
     assert not table.drop_metadata_table()
 
 
+def test_what_was_done_is_a_sentence(tmp_path: Path) -> None:
+    table = history(tmp_path, "6")
+    would, made = table.create_metadata_table(dry=True), table.create_metadata_table()
+    assert repr(would) == "<MetadataChange: metadata table: files would be made>"
+    assert repr(made) == "<MetadataChange: metadata table: files made>"
+
+
 def test_a_partition_that_is_not_there_cannot_be_dropped(tmp_path: Path) -> None:
     table = history(tmp_path, "9")
     table.create_metadata_table()
@@ -204,6 +212,19 @@ def test_a_compaction_that_was_killed_does_not_miss_what_is_dropped(
     assert len(pending) == len(completed) > 1
     assert_kept(tmp_path)
     assert_filters_kept(tmp_path)
+
+
+def test_none_is_dropped_while_a_compaction_of_all_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = history(tmp_path, "9")
+    table.create_metadata_table(SWITCHES)
+    waits = Instant("20991231000000000", Action.COMPACTION, State.REQUESTED, layout=2)
+    (tmp_path / instant_path(waits)).write_bytes(b"")
+    monkeypatch.setattr(other_engines, "finish_pending", lambda _: False)
+    with pytest.raises(WriteConflictError, match=r"20991231000000000 .* is pending; run"):
+        table.drop_metadata_table(["column_stats"])
+    assert "column_stats" in partitions(tmp_path)
 
 
 def test_nothing_is_made_while_a_write_is_pending(tmp_path: Path) -> None:

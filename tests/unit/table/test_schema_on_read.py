@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds.errors import UnsupportedTableError
-from hoodie_ds.table.schema_on_read import check_same_names, columns_of
+from hoodie_ds.table.schema_on_read import check_history, check_same_names, columns_of
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.timeline import Timeline
@@ -156,3 +156,12 @@ def test_a_type_that_nobody_knows_does_not_tell() -> None:
     now = record(FIRST, (0, "odd", {"type": "union"}))
     with pytest.raises(UnsupportedTableError, match="does not say under which"):
         columns_of(history(now), ALL, json.dumps(now), PATH)
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", json.dumps({"schemas": [record(FIRST, (0, "a", {"type": "union"}))]}).encode()]
+)
+def test_what_a_commit_without_numbers_hides_is_refused_if_it_is_unknown(body: bytes) -> None:
+    storage = history(nested(FIRST, "x", "int", "v"), body=body)
+    with pytest.raises(UnsupportedTableError, match=r"does not number.*does not say which"):
+        check_history(storage, ALL, PATH)

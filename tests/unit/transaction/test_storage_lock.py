@@ -373,3 +373,21 @@ def test_a_server_is_asked_once_whether_it_obeys_the_condition(place: Place) -> 
         counts.append(len(storage.recorder.operations))
     assert counts == [5 + 4, 9 + 3, 12 + 3]
     probe._obeying_versions.discard(remote)
+
+
+class Overtaken(MemoryStorage):
+    """Before each replacement it brings an older request of the same writer, which was late."""
+
+    def replace_version(self, path: str, data: bytes, version: Version) -> Version:
+        older = json.loads(self.read(path))
+        older["validUntil"] += 1
+        self.replace(path, json.dumps(older).encode())
+        return super().replace_version(path, data, version)
+
+
+def test_a_lock_that_late_requests_change_again_and_again_is_not_held(place: Place) -> None:
+    lock = place.lock("a", Overtaken(clock=place.clock))
+    assert lock.try_take()
+    assert not lock.renew()
+    assert not lock.is_held()
+    lock.release()
