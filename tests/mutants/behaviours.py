@@ -114,14 +114,14 @@ def knowing_no_other(apply_pending: Any, exclusion: Any, timeline: Any) -> Any:
     return found
 
 
-def dividing(replace: Any, options: Any, **changes: Any) -> Any:
+def dividing(replace: Any, changed: Any, /, **changes: Any) -> Any:
     """Divide the names of partitions at their commas."""
     if "partitions_to_delete" in changes:
         paths = changes["partitions_to_delete"]
         changes["partitions_to_delete"] = tuple(
             p.strip() for path in paths for p in path.split(",")
         )
-    return replace(options, **changes)
+    return replace(changed, **changes)
 
 
 def once_more() -> Any:
