@@ -33,7 +33,7 @@ def filter_divergences(
     table: Table, metadata: MetadataTable, paths: Iterable[str]
 ) -> Iterator[Divergence]:
     """Yield the base files of which there is no bloom filter, or another one than in them."""
-    known = _records(metadata, BLOOM_FILTERS)
+    known = metadata.by_key(BLOOM_FILTERS)
     for path in paths:
         for key, expected in stored_filters(table.storage, "", [path]).items():
             record = known.get(key)
@@ -55,7 +55,8 @@ def statistics_divergences(
     if schema is None:
         return
     index = ColumnIndex.of(table, schema)
-    known = {name: _records(metadata, name) for name in (COLUMN_STATS, PARTITION_STATS)}
+    there = {COLUMN_STATS, PARTITION_STATS} & {*metadata.partitions}
+    known = {name: metadata.by_key(name) for name in there}
     by_partition: dict[str, list[Ranges]] = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -66,20 +67,14 @@ def statistics_divergences(
         by_partition.setdefault(folder, []).append(
             {column: one for column, one in ranges.items() if column in index.defined}
         )
-        if COLUMN_STATS in metadata.partitions:
+        if COLUMN_STATS in known:
             expected = file_statistics(folder, name, ranges, index.version)
             yield from _denied(COLUMN_STATS, path, expected, known[COLUMN_STATS], ranges)
-    if PARTITION_STATS in metadata.partitions:
+    if PARTITION_STATS in known:
         for folder, files in by_partition.items():
             kinds = {column: one for ranges in files for column, one in ranges.items()}
             expected = partition_statistics(folder, files, {}, index.version)
             yield from _denied(PARTITION_STATS, folder, expected, known[PARTITION_STATS], kinds)
-
-
-def _records(metadata: MetadataTable, partition: str) -> dict[str, Record]:
-    if partition not in metadata.partitions:
-        return {}
-    return {key: one for group in metadata.records(partition) for key, one in group.items()}
 
 
 def _denied(

@@ -81,5 +81,4 @@ def _known(table: Table, partitions: Iterable[str], columns: Iterable[str]) -> d
     if metadata is None:
         return {}
     keys = {partition_key(path, column) for path in partitions for column in columns}
-    groups = metadata.records(PARTITION_STATS, keys)
-    return {key: record for group in groups for key, record in group.items()}
+    return metadata.by_key(PARTITION_STATS, keys)

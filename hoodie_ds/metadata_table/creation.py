@@ -7,7 +7,7 @@ file group begins with a log file that deletes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hoodie_ds.config.metadata_options import MetadataOptions
@@ -134,15 +134,23 @@ def create_partitions(
         table.storage.delete(METADATA_TABLE)
         storage = SubfolderStorage(table.storage, METADATA_TABLE)
         put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
-    for name in MADE:
-        if name in wanted and name not in table.properties.metadata_partitions:
-            table = _created(table, timeline, name, now_ms, columns)
+    there = table.properties.metadata_partitions
+    missing = [name for name in MADE if name in wanted and name not in there]
+    sizes = _committed(FileSystemView(table.storage, timeline)) if missing else {}
+    for name in missing:
+        table = _created(table, timeline, name, now_ms, columns, sizes)
     return table
 
 
 def _created(
-    table: Table, timeline: Timeline, name: str, now_ms: int, columns: Sequence[str] | None
+    table: Table,
+    timeline: Timeline,
+    name: str,
+    now_ms: int,
+    columns: Sequence[str] | None,
+    sizes: Mapping[str, int],
 ) -> Table:
+    """Make a partition of files with these sizes; the table is listed once for all partitions."""
     schema = declared_avro(table, timeline)
     if name in (COLUMN_STATS, PARTITION_STATS) and schema is None:
         return table
@@ -154,7 +162,7 @@ def _created(
     depth = f"commitTime={done.time}\npartitionDepth=1\n"
     put_once(storage, in_partition(name, PARTITION_METAFILE), depth.encode())
     groups: list[list[Entry]] = [[] for _ in range(_GROUPS.get(name, 1))]
-    for key, record in _records(table, timeline, name, schema or ""):
+    for key, record in _records(table, timeline, name, schema or "", sizes):
         groups[file_group_of(key, len(groups))].append((key.encode(), encode_record(record)))
     stats = [
         stat
@@ -198,10 +206,9 @@ def _check_as_before(table: Table, timeline: Timeline) -> None:
 
 
 def _records(
-    table: Table, timeline: Timeline, name: str, schema: str
+    table: Table, timeline: Timeline, name: str, schema: str, sizes: Mapping[str, int]
 ) -> Iterable[tuple[str, Record]]:
     """The records of a partition and their keys."""
-    sizes = _committed(FileSystemView(table.storage, timeline))
     if name == FILES_PARTITION:
         folders = {path.rpartition("/")[0] for path in sizes}
         return listing_records(sizes, folders).items()

@@ -82,8 +82,8 @@ def _written(
         gone.update(lost.to_pylist())
     if not (places or gone):
         return {}
-    stored = metadata.records(RECORD_INDEX, {*places, *gone})
-    known = {key: group_of(record) for group in stored for key, record in group.items()}
+    stored = metadata.by_key(RECORD_INDEX, {*places, *gone})
+    known = {key: group_of(record) for key, record in stored.items()}
     at = epoch_ms(instant.time, table.properties.timeline_in_utc)
     records: Records = {
         key: index_record(group, at) for key, group in places.items() if known.get(key) != group
@@ -173,9 +173,8 @@ def _undone(
     earlier = replace(metadata, data=replace(data, pending=(*others, dead)))
     slices = metadata.slices(RECORD_INDEX)
     moved = {key for slice_ in slices for key, _ in later.logged(slice_, times=times)}
-    stored = earlier.records(RECORD_INDEX, moved)
-    found = {key: record for group in stored for key, record in group.items()}
-    return {key: found.get(key) for key in moved}
+    stored = earlier.by_key(RECORD_INDEX, moved)
+    return {key: stored.get(key) for key in moved}
 
 
 def _is_newest(metadata: MetadataTable, time: str) -> bool:
@@ -196,7 +195,7 @@ def _differing(table: Table, metadata: MetadataTable, later: MetadataTable) -> R
 
     The index is as it will be without them, and the rows are those without what is undone.
     """
-    stored = {key: one for group in later.records(RECORD_INDEX) for key, one in group.items()}
+    stored = later.by_key(RECORD_INDEX)
     there: dict[str, Record] = {}
     reader, utc = _reader(table, metadata), table.properties.timeline_in_utc
     for slice_ in reader.view.slices_among(reader.view.data_files()):

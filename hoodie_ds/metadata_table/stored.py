@@ -99,6 +99,13 @@ class MetadataTable:
         for slice_, here in zip(slices, _spread(partition, slices, only), strict=True):
             yield self._merged(slice_, sorted(map(str.encode, here))) if here else {}
 
+    def by_key(self, partition: str, only: Collection[str] | None = None) -> dict[str, Record]:
+        """Return the `records` of all file groups of a partition, which have no key in common."""
+        found: dict[str, Record] = {}
+        for group in self.records(partition, only):
+            found |= group
+        return found
+
     @contextmanager
     def opened(self, base: BaseFile) -> Iterator[HFile]:
         """Open a base file."""

@@ -1057,7 +1057,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a rollback leaves a record index as the write had it",
-        Text("stored = earlier.records(", "stored = later.records("),
+        Text("stored = earlier.by_key(", "stored = later.by_key("),
         f"{_INDEX_KEPT}::test_keys_are_back_after_a_rollback_and_a_restore[COPY_ON_WRITE-6]",
         "Hudi updates keys in file groups that are gone",
     ),
