@@ -19,11 +19,10 @@ from hoodie_ds.api.table_merge import TableMerge, source_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.config.known_options import check_keys, overridden
-from hoodie_ds.config.operation_options import agreed_operation
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.write_options import WriteOptions, check_numbered, check_options
+from hoodie_ds.config.write_options import WriteOptions, check_options, of_call
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteConflictError
 from hoodie_ds.filters.given import Filter
@@ -1177,9 +1176,7 @@ class HoodieTable:
 
     def _coordinator(self, operation: Operation, options: Mapping[str, str] | None) -> Coordinator:
         """Return what begins and commits a write by the called method."""
-        parsed = self._parsed(options)
-        check_numbered(parsed)
-        parsed = replace(parsed, operation=agreed_operation(operation, parsed.operation))
+        parsed = of_call(self._parsed(options), operation)
         storage = self._storage or storage_to_write(parsed)
         return Coordinator(parsed, storage, self._clock, self._ids)
 

@@ -7,7 +7,7 @@ for a new table, decides elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.config.catalog_options import CatalogOptions
@@ -15,13 +15,14 @@ from hoodie_ds.config.cleaning_options import CleaningOptions
 from hoodie_ds.config.clustering_options import ClusteringOptions
 from hoodie_ds.config.compaction_options import CompactionOptions
 from hoodie_ds.config.concurrency import Concurrency
+from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.file_options import FileOptions, StorageOptions
 from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.key_generation import check_key_generation
 from hoodie_ds.config.known_options import check_keys, collect, warn_of_ignored
 from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.metadata_options import MetadataOptions
-from hoodie_ds.config.operation_options import OperationOptions
+from hoodie_ds.config.operation_options import OperationOptions, agreed_operation
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.restricted_options import BOTH_RESTRICTED, WRITE_RESTRICTED
 from hoodie_ds.config.service_switches import ServiceSwitches
@@ -71,6 +72,12 @@ def check_numbered(options: WriteOptions) -> None:
             f"number the batch write in {OperationOptions.batch_identifier.key}, or leave the name "
             "of the writer out: without a number the write is made again each time it is repeated",
         )
+
+
+def of_call(options: WriteOptions, operation: Operation) -> WriteOptions:
+    """Return the options of a call that does an operation; refuse those that contradict it."""
+    check_numbered(options)
+    return replace(options, operation=agreed_operation(operation, options.operation))
 
 
 def check_options(raw: Mapping[str, object]) -> None:

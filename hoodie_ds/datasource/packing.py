@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.reader.scan_plan import PartTask, ScanTask
 
 PACK_BYTES: Final = 64 << 20
@@ -17,6 +24,12 @@ PART_BYTES: Final = 32 << 20
 
 _SPLITS_PER_CORE: Final = 2
 """Splits for each core of the driver's machine, the only number known of the cluster."""
+
+_TASKS_OF_CONNECT: Final = 8
+"""Tasks that keep an unknown server busy."""
+
+Pack = Sequence[ScanTask]
+"""The tasks of a scan that one Spark task executes."""
 
 
 def packed_for_all_cores(
@@ -62,3 +75,39 @@ def packed(tasks: Sequence[ScanTask], at_least: int) -> list[tuple[ScanTask, ...
         packs[at].append(task)
         heapq.heappush(loads, (load + max(task.size, 1), at))
     return [tuple(pack) for pack in packs]
+
+
+def parallelism(spark: SparkSession) -> int:
+    """Return how many tasks keep the cores of a session busy."""
+    if hasattr(spark, "_jvm"):
+        return int(spark.sparkContext.defaultParallelism)
+    return _TASKS_OF_CONNECT
+
+
+def in_tasks(
+    spark: SparkSession,
+    packs: Sequence[Pack],
+    work: Callable[[Pack], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+) -> DataFrame:
+    """Return the rows that `work` yields of each pack, in a Spark task of its own."""
+    numbers = spark.range(0, len(packs), 1, max(1, len(packs)))
+    return numbers.mapInArrow(_PackedWork(work, tuple(map(pickle.dumps, packs))), schema)
+
+
+@dataclass(frozen=True)
+class _PackedWork:
+    """A function for ``mapInArrow``: from numbers of packs to the rows of their tasks.
+
+    Every Spark task gets all packs, pickled, and unpickles only its own.
+    """
+
+    work: Callable[[Pack], Iterator[pa.RecordBatch]]
+    packs: tuple[bytes, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, batch by batch."""
+        with in_worker():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from self.work(pickle.loads(self.packs[number]))  # noqa: S301  ours

@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.operation_options import agreed_operation
-from hoodie_ds.config.write_options import WriteOptions, check_numbered
-from hoodie_ds.datasource.packing import packed
+from hoodie_ds.config.write_options import WriteOptions, of_call
+from hoodie_ds.datasource.packing import Pack, in_tasks, packed, parallelism
 from hoodie_ds.datasource.registration import register
-from hoodie_ds.datasource.scan import parallelism
-from hoodie_ds.datasource.task import in_worker, task_id
+from hoodie_ds.datasource.task import task_id
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.sink.batch import Batch
@@ -36,8 +32,6 @@ from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.sink.row_change import NewValue, RowChange
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_plan import WritePlan
-
-_MESSAGE: Final = "message binary"
 
 
 def delete(
@@ -85,7 +79,7 @@ def delete(
 
     Examples
     --------
-    >>> hoodie_ds.delete(spark, path, "city = oslo").num_deletes  # doctest: +SKIP
+    >>> hoodie_ds.delete(spark, path, "city = oslo").deleted  # doctest: +SKIP
     17
     """
     return _change(spark, path, Operation.DELETE, where, None, options)
@@ -144,9 +138,7 @@ def _change(
     options: Mapping[str, str] | None,
 ) -> WriteResult:
     register(spark)
-    parsed = WriteOptions.parse({**given_options(options), "path": path})
-    check_numbered(parsed)
-    parsed = replace(parsed, operation=agreed_operation(operation, parsed.operation))
+    parsed = of_call(WriteOptions.parse({**given_options(options), "path": path}), operation)
     coordinator = Coordinator.of(parsed)
     change_of = partial(change_by_filter, where, values)
     return retry_after_conflicts(parsed, partial(_change_once, spark, coordinator, change_of))
@@ -160,30 +152,20 @@ def _change_once(
         return WriteResult()
     # Without slices there is one task nevertheless, as a numbered write without rows is one too.
     packs = packed([*scan_for_matches(batch.plan).tasks], parallelism(spark)) or [()]
-    numbers = spark.range(0, len(packs), 1, len(packs))
-    task = _Task(batch, tuple(pickle.dumps(pack) for pack in packs))
-    answers = numbers.mapInArrow(task, _MESSAGE).collect()
+    answers = in_tasks(spark, packs, partial(_written, batch), "message binary").collect()
     return coordinator.commit([pickle.loads(answer.message) for answer in answers])  # noqa: S301  ours
 
 
-@dataclass(frozen=True)
-class _Task:
-    """A function for ``mapInArrow``: from the number of a pack of slices to the task's message."""
+def _written(batch: Batch, pack: Pack) -> Iterator[pa.RecordBatch]:
+    """Write what becomes of the rows of a pack; yield the task's message."""
+    message = write_task(batch, task_id(), batch.given_id, _own_rows(batch.plan, pack))
+    # it has the batch, with functions of the user that only this pickler takes
+    answer = cloudpickle.dumps(message)  # type: ignore[no-untyped-call]
+    yield pa.RecordBatch.from_pydict({"message": [answer]})
 
-    batch: Batch
-    packs: tuple[bytes, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            with in_worker():
-                message = write_task(self.batch, task_id(), self.batch.given_id, self._rows(number))
-            # it has the batch, with functions of the user that only this pickler takes
-            answer = cloudpickle.dumps(message)  # type: ignore[no-untyped-call]
-            yield pa.RecordBatch.from_pydict({"message": [answer]})
-
-    def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a pack, each with the task, as no other one has rows of its file groups."""
-        here = task_id().partition
-        for rows in matched_rows(self.batch.plan, pickle.loads(self.packs[number])):  # noqa: S301
-            tasks = pa.repeat(pa.scalar(here, pa.int32()), rows.num_rows)
-            yield rows.append_column(TASK_COLUMN, tasks)
+def _own_rows(plan: WritePlan, pack: Pack) -> Iterator[pa.RecordBatch]:
+    """The rows of a pack, each with the task, as no other one has rows of its file groups."""
+    here = task_id().partition
+    for rows in matched_rows(plan, pack):
+        yield rows.append_column(TASK_COLUMN, pa.repeat(pa.scalar(here, pa.int32()), rows.num_rows))

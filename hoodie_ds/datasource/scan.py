@@ -9,10 +9,9 @@ change a row of another key.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from typing import Final
 
@@ -30,12 +29,11 @@ from hoodie_ds.config.file_options import StorageOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
-from hoodie_ds.datasource.packing import packed
+from hoodie_ds.datasource.packing import in_tasks, packed, parallelism
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_filter import rows_that_match
-from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.log import Log
 from hoodie_ds.reader.declared_schema import declared_batches
@@ -55,9 +53,6 @@ _STAYS: Final = """
 CASE WHEN {bits} IS NULL THEN raise_error(concat('no rows are known to be replaced in ', {file}))
 ELSE bit_get({bits}[CAST(shiftright({row}, 6) AS INT)], CAST({row} & 63 AS INT)) = 0 END
 """
-
-_TASKS_OF_CONNECT: Final = 8
-"""Tasks that keep an unknown server busy."""
 
 _READER: Final = {
     "recursiveFileLookup": "true",  # no columns from the names of folders
@@ -256,16 +251,8 @@ class _Scan:
         schema: StructType | str,
     ) -> DataFrame:
         """The rows that Python makes of packed tasks."""
-        packs = [pickle.dumps(pack) for pack in packed(tasks, parallelism(self.spark))]
-        numbers = self.spark.range(0, len(packs), 1, max(1, len(packs)))
-        return numbers.mapInArrow(PackedTasks(rows, tuple(packs)), schema)
-
-
-def parallelism(spark: SparkSession) -> int:
-    """Return how many tasks keep the cores of a session busy."""
-    if hasattr(spark, "_jvm"):
-        return int(spark.sparkContext.defaultParallelism)
-    return _TASKS_OF_CONNECT
+        packs = packed(tasks, parallelism(self.spark))
+        return in_tasks(self.spark, packs, partial(_of_each, rows), schema)
 
 
 @dataclass(frozen=True)
@@ -311,23 +298,10 @@ class SliceBitmaps:
         yield pa.record_batch(columns, ["base", "size", "bits"])
 
 
-@dataclass(frozen=True)
-class PackedTasks:
-    """A function for ``mapInArrow``: from numbers of packs to the rows of their tasks.
-
-    Every Spark task gets all packs, pickled, and unpickles only its own.
-    """
-
-    rows: SliceRows | SliceBitmaps | TaskRows
-    packs: tuple[bytes, ...]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, batch by batch."""
-        with in_worker():
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    pack: Sequence[ScanTask] = pickle.loads(self.packs[number])  # noqa: S301  ours
-                    yield from chain.from_iterable(map(self.rows, pack))
+def _of_each(
+    rows: SliceRows | SliceBitmaps | TaskRows, pack: Sequence[ScanTask]
+) -> Iterator[pa.RecordBatch]:
+    return chain.from_iterable(map(rows, pack))
 
 
 def _log_bytes(task: ScanTask) -> int:

@@ -1351,7 +1351,7 @@ COMMITS = [
     ),
     Mutant(
         "a writer that is named need not number its writes",
-        within("HoodieTable._coordinator", check_numbered=nothing),
+        within("write_options.of_call", check_numbered=nothing),
         "tests/integration/test_numbered_writes.py"
         "::test_a_named_writer_has_to_number_its_writes[<lambda>0]",
         "P2: a scheduler repeats a write, and its rows are there twice",
