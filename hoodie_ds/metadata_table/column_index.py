@@ -91,9 +91,10 @@ def define_columns(
 
 def has_types(table: Table) -> bool:
     """Whether a table has statistics of columns with their types, which version 9 has first."""
+    if COLUMN_STATS not in table.properties.metadata_partitions:
+        return False
     definition = index_definition(table, COLUMN_STATS, _named, REBUILD)
-    there = COLUMN_STATS in table.properties.metadata_partitions
-    return there and definition is not None and definition[1] != FIRST_VERSION
+    return definition is not None and definition[1] != FIRST_VERSION
 
 
 def indexed_columns(table: Table, avro_schema: str) -> tuple[str, ...]:

@@ -2913,7 +2913,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a footer has the names of now",
-        Text("name = next(iter(self._present([field.name])), None)", "name = field.name"),
+        Text("name = self._name_of(field.name)", "name = field.name"),
         "tests/integration/test_schema_on_read.py"
         "::test_what_files_say_of_old_names_rules_no_row_out",
         "P12: a filter leaves rows out by the values of another column",

@@ -150,8 +150,8 @@ class BaseFileReader:
         None if the statistics do not say, or the file has no such column of the table's type.
         """
         kind, stored = self.schema.field(column).type, self._file.schema_arrow
-        name = next(iter(self._present([column])), None)
-        if name is None or stored.get_field_index(name) < 0 or stored.field(name).type != kind:
+        name = self._name_of(column)
+        if name is None or stored.field(name).type != kind:
             return None
         if self._rebases(name) or not any(test(kind) for test in _COUNTED):
             return None
@@ -169,7 +169,7 @@ class BaseFileReader:
         """Return what the footer says of a table's column in a row group; see `Bounds`."""
         if self._made is not None and self._made.name == field.name:
             return None
-        name = next(iter(self._present([field.name])), None)
+        name = self._name_of(field.name)
         if name is None:
             return Bounds(values=False)
         if self._rebases(name):  # the footer's ends are days of the other calendar
@@ -283,6 +283,10 @@ class BaseFileReader:
 
     def _selection(self, columns: list[str] | None) -> pa.Schema:
         return self.schema if columns is None else pa.schema(map(self.schema.field, columns))
+
+    def _name_of(self, column: str) -> str | None:
+        """The name in the file of a column of the table; None if it has no such column."""
+        return next(iter(self._present([column])), None)
 
     def _present(self, wanted: Collection[str]) -> list[str]:
         """The names in the file of some of the table's columns, of those that it has."""

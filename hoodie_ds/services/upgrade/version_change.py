@@ -44,13 +44,7 @@ from hoodie_ds.table.table import (
 )
 from hoodie_ds.table.table_schema import check_writable
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.paths import (
-    CONVERTED,
-    LAYOUTS,
-    PROPERTIES_BACKUP,
-    SUMMARIES,
-    V1,
-)
+from hoodie_ds.timeline.paths import CONVERTED, LAYOUTS, PROPERTIES_BACKUP, SUMMARIES, V1
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.transaction.decision_log import Decision, Outcome, newest_decision
 from hoodie_ds.transaction.exclusive_commit import Exclusion, excluding
