@@ -56,6 +56,11 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 120
 
 
+def test_entries_of_the_changelog_are_short() -> None:
+    entries = re.findall(r"^- .*$", document("CHANGELOG.md"), re.MULTILINE)
+    assert [entry for entry in entries if len(entry) > 160] == []
+
+
 def test_the_option_tables_are_those_of_the_code() -> None:
     stale = "run: python -m hoodie_ds.config.option_table conf/README.md"
     assert with_option_tables(REFERENCE) == REFERENCE, stale
