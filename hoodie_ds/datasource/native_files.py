@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hoodie_ds.formats.avro.schema import is_list_like
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.schema_conversion import is_shredded
 from hoodie_ds.formats.timestamp_repair import repaired
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile
@@ -65,7 +66,7 @@ def _reads(stored: pa.DataType, wanted: pa.DataType) -> bool:
     if _TYPES.is_dictionary(stored):
         stored = stored.value_type
     if _TYPES.is_struct(wanted):
-        if not _TYPES.is_struct(stored):
+        if not _TYPES.is_struct(stored) or is_shredded(stored, wanted):
             return False
         inner = {stored.field(i).name: stored.field(i).type for i in range(stored.num_fields)}
         fields = [wanted.field(i) for i in range(wanted.num_fields)]

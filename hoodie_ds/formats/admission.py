@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import ROW_OPERATION, ROW_OPERATIONS
+from hoodie_ds.columns.vectors import bytes_of, is_vector
 from hoodie_ds.errors import HoodieError, RecordKeyError, SchemaError
 from hoodie_ds.formats.schema_conversion import conform, map_as_lists
 
@@ -50,7 +51,9 @@ def _admitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _is_to_be_checked(kind: pa.DataType) -> bool:
-    """Whether a type's buffers can hold bytes that are no value of it."""
+    """Whether a type's buffers can hold what no file can."""
+    if is_vector(kind):
+        return True
     if kind.num_fields:
         return any(_is_to_be_checked(kind.field(i).type) for i in range(kind.num_fields))
     return bool(_TYPES.is_string(kind) or _TYPES.is_decimal(kind) or _TYPES.is_time(kind))
@@ -68,6 +71,8 @@ def _check(array: pa.Array, path: str) -> None:
         keys, items = map_as_lists(array).flatten().flatten()
         _check(keys, f"{path}.key")
         _check(items, f"{path}.value")
+    elif is_vector(kind):
+        bytes_of(array, path)
     elif _is_to_be_checked(kind):
         try:
             array.validate(full=True)

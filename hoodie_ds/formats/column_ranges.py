@@ -48,7 +48,7 @@ class ColumnRanges:
         self.found: dict[str, ColumnRange] = {column: ColumnRange(pa.null()) for column in columns}
 
     def add(self, rows: pa.Table) -> None:
-        """Widen the ranges by rows of the file; a column that they lack is left out."""
+        """Widen the ranges by rows; a column that they lack, or that is nested, is left out."""
         for path, known in list(self.found.items()):
             column = _column(rows, path)
             if column is None:
@@ -78,7 +78,7 @@ def _column(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(child) < 0:
             return None
         column = pc.struct_field(column, child)
-    return column
+    return None if pa.types.is_nested(column.type) else column
 
 
 def _widened(known: ColumnRange, column: pa.ChunkedArray) -> ColumnRange:

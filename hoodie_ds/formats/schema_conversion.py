@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.java_numbers import float_strings, widen
+from hoodie_ds.columns.vectors import bytes_of, bytes_type, is_bytes, is_vector, vectors_of
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import is_list_like
 
@@ -38,6 +39,10 @@ _FAMILIES = (
     ),
 )
 """Types that convert into one another if each value does so exactly."""
+_VARIANT = {"metadata", "value"}
+"""The fields of a VARIANT."""
+_SHREDDED = "typed_value"
+"""The field of a file that stores some values of a VARIANT as another type."""
 _PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 """The types that dictionaries of views are decoded to."""
 
@@ -91,6 +96,12 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
         return _convert_struct(array, target, path)
     if types.is_list(target) and is_list_like(source):
         return _convert_list(array, target, path)
+    if is_vector(target) and is_list_like(source):
+        return _convert_to_vector(array, target, path)
+    if is_vector(target) and is_bytes(source):
+        return vectors_of(_cast(array, bytes_type(target), path), target)
+    if is_vector(source) and is_bytes(target):
+        return _cast(bytes_of(array, path), target, path)
     if types.is_map(target) and types.is_map(source):
         return _convert_map(array, target, path)
     if not (types.is_nested(source) or types.is_nested(target)) and _may_cast(source, target):
@@ -115,11 +126,21 @@ def _refusal(source: pa.DataType, target: pa.DataType, path: str, why: str) -> S
     )
 
 
+def is_shredded(stored: pa.StructType, wanted: pa.StructType) -> bool:
+    """Whether a struct of a file has values of a VARIANT in a field that the table lacks."""
+    return _SHREDDED in {field.name for field in stored} and {f.name for f in wanted} == _VARIANT
+
+
 def _convert_struct(array: pa.StructArray, target: pa.DataType, path: str) -> pa.Array:
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     positions = _positions(names, f"{path}.")
     children = array.flatten()
     fields = [target.field(i) for i in range(target.num_fields)]
+    if is_shredded(array.type, target):
+        raise SchemaError(
+            f"column {path!r} is a shredded VARIANT, which has values in {_SHREDDED!r} that this "
+            "library does not read; let Hudi on the JVM read it, or write it without shredding"
+        )
     converted = [
         _convert(children[positions[field.name]], field.type, f"{path}.{field.name}")
         if field.name in positions
@@ -137,6 +158,21 @@ def _convert_list(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if offsets[-1] > _INT32_MAX:
         raise _refusal(array.type, target, path, "one chunk holds more than 2^31 - 1 elements")
     return rebuild_list(array, offsets, values, target)
+
+
+def _convert_to_vector(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    if not pc.all(pc.equal(array.value_lengths(), target.list_size), min_count=0).as_py():
+        raise SchemaError(
+            f"column {path!r} has a list of another length than {target.list_size}, that of the "
+            "table's VECTOR; give each row that many elements, or null"
+        )
+    values = _convert(array.flatten(), target.value_type, f"{path}.element")
+    vectors = pa.FixedSizeListArray.from_arrays(values, type=target)
+    if not array.null_count:
+        return vectors
+    valid = array.is_valid()
+    positions = pc.subtract(pc.cumulative_sum(valid.cast(pa.int32())), 1)
+    return vectors.take(pc.if_else(valid, positions, None))
 
 
 def _convert_map(array: pa.MapArray, target: pa.DataType, path: str) -> pa.Array:

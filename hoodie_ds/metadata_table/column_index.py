@@ -9,7 +9,7 @@ from typing import Any, Final
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.errors import OptionError
-from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
+from hoodie_ds.formats.avro.tree import VECTOR, AvroType, Kind, parse_avro
 from hoodie_ds.metadata_table.column_records import FIRST_VERSION, SECOND_VERSION
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS
 from hoodie_ds.metadata_table.stored import REBUILD
@@ -111,8 +111,9 @@ def _always(table: Table) -> tuple[str, ...]:
 def _indexed(columns: AvroType, without: tuple[Kind, ...], most: int) -> Iterator[str]:
     """Yield the first columns of types that have statistics."""
     for name, child in zip(columns.names, columns.children, strict=True):
-        kind = (child.optional or child).kind
-        if most and kind not in (*_NESTED, *without) and name not in META_COLUMNS:
+        node = child.optional or child
+        is_one = node.kind not in (*_NESTED, *without) and node.logical != VECTOR
+        if most and is_one and name not in META_COLUMNS:
             most -= 1
             yield name
 

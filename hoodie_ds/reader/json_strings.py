@@ -47,7 +47,7 @@ def _texts(values: pa.Array, with_nulls: bool) -> pa.Array:
         return pc.take(_texts(values.dictionary, with_nulls), values.indices)
     if pa.types.is_struct(kind):
         return json_objects(values, with_nulls)
-    if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if pa.types.is_nested(kind):
         return _nested(values, with_nulls)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         return _quoted(values.cast(pa.string()))

@@ -58,6 +58,7 @@ from tests.mutants.patches import (
 
 COMMIT = "tests/unit/sink/commit/test_commit.py"
 METADATA = "tests/integration/test_metadata_table.py"
+_VECTORS = "tests/integration/test_vectors.py"
 _FILTERS = "tests/integration/test_bloom_filters_kept.py"
 _STATISTICS = "tests/integration/test_column_statistics_kept.py"
 METADATA_GOLDEN = "tests/golden/test_metadata_tables.py"
@@ -2980,6 +2981,42 @@ LOCKS_AND_TURNS = [
         "tests/integration/test_kept_schema.py"
         "::test_a_write_that_does_not_change_the_schema_says_the_same",
         "P12: once the writes are archived, a compaction says the schema",
+    ),
+    Mutant(
+        "a vector's null element is stored as whatever its place holds",
+        Text("if vectors.flatten().null_count:", "if False:"),
+        f"{_VECTORS}::test_what_is_no_vector_is_refused[a null]",
+        "P12: a number that nobody wrote",
+    ),
+    Mutant(
+        "vectors of any length are cut into the table's",
+        Text("pc.equal(array.value_lengths(), target.list_size)", "pc.is_valid(array)"),
+        f"{_VECTORS}::test_what_is_no_vector_is_refused[wide]",
+        "P12: elements of one row are in another's vector",
+    ),
+    Mutant(
+        "a null among lists moves the vectors behind it",
+        Text("vectors.take(pc.if_else(valid, positions, None))", "vectors"),
+        f"{_VECTORS}::test_every_write_and_read_has_the_lists",
+        "P12: a row has the vector of another",
+    ),
+    Mutant(
+        "vectors of a part of a column begin at its whole",
+        Text("[validity], offset=stored.offset, children", "[validity], children"),
+        f"{_VECTORS}::test_parts_of_columns_are_converted",
+        "P12: a row has the vector of another",
+    ),
+    Mutant(
+        "a shredded VARIANT is read without its values",
+        always("is_shredded", False),
+        f"{_VECTORS}::test_a_shredded_variant_is_refused_rather_than_read_without_its_values",
+        "P12: values are null that are in the file, and an upsert loses them",
+    ),
+    Mutant(
+        "files do not name their vectors",
+        Text("if vectors:\n            self._footers", "if False:\n            self._footers"),
+        f"{_VECTORS}::test_files_have_the_bytes_of_hudi",
+        "P12: files that Hudi would not have written",
     ),
     Mutant(
         "a column that widens takes what was said of it away",

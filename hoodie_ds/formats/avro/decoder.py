@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fastavro.schema import SchemaParseException
 
+from hoodie_ds.columns.vectors import bytes_type, is_vector, vectors_of
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.avro.schema import arrow_schema_of
 from hoodie_ds.formats.avro.tree import AvroType, Kind
@@ -182,6 +183,8 @@ def _logical(array: pa.Array, node: AvroType, target: pa.DataType) -> pa.Array:
             return pa.array(node.names, pa.string()).take(array)
     if node.precision:
         return _decimals(array, target)
+    if is_vector(target):
+        return vectors_of(array.cast(bytes_type(target)), target)
     return array.cast(target)
 
 

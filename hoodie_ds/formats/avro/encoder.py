@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.vectors import bytes_of, is_vector
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.schema import decimal_bytes
 from hoodie_ds.formats.avro.tree import AvroType, Kind
@@ -51,6 +52,8 @@ def encode_avro(array: pa.Array, node: AvroType, path: str) -> pa.Array:
             return _encode_integer(array, node, path)
         case _ if node.precision:
             return _encode_decimal(array, node, path)
+    if is_vector(array.type):
+        return bytes_of(array, path).cast(_BINARY)
     lengths = pc.binary_length(array)
     if pc.any(pc.not_equal(lengths, node.size)).as_py():
         raise SchemaError(f"column {path!r} needs values of {node.size} bytes; pad or cut them")

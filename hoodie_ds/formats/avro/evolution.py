@@ -1,7 +1,7 @@
 """A table's Avro schema after a write that adds or widens columns.
 
-Arrow has fewer types than Avro: an enum is a string there, ``fixed`` and Hudi's VECTOR are binary,
-a BLOB is a struct, and it has no place for defaults and documentation. So the JSON of unchanged
+Arrow has fewer types than Avro: an enum is a string there, ``fixed`` is binary, Hudi's BLOB and
+VARIANT are structs, and it has no place for defaults and documentation. So the JSON of unchanged
 columns is kept, and only changed ones are made from Arrow.
 """
 

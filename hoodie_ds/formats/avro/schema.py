@@ -14,8 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import META_COLUMNS
+from hoodie_ds.columns.vectors import bytes_type, element_name, is_bytes, is_vector, vector_type
 from hoodie_ds.errors import CorruptFileError, SchemaError
-from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
+from hoodie_ds.formats.avro.tree import VECTOR, VECTOR_BACKING, AvroType, Kind, parse_avro
 
 UTC_MICROS: Final = pa.timestamp("us", tz="UTC")
 _NAIVE_MICROS: Final = pa.timestamp("us")
@@ -86,7 +87,7 @@ _ARROW_LEAVES: Final = {
     (Kind.STRING, ""): pa.string(),
     (Kind.ENUM, ""): pa.string(),
 }
-_REFUSED_LOGICAL: Final = ("duration", "timestamp-nanos", "local-timestamp-nanos")
+_REFUSED_LOGICAL: Final = ("duration", "timestamp-nanos", "local-timestamp-nanos", VECTOR)
 
 
 def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Schema:
@@ -95,8 +96,9 @@ def normalise_schema(schema: pa.Schema, table: pa.Schema | None = None) -> pa.Sc
     Small integers become int32, timestamps microseconds (in UTC if they have a zone), large, view
     and fixed-size variants the plain type, a dictionary its values; every field nullable, metadata
     dropped. Recursive. Timestamps and times of `table`, the existing columns, keep their unit:
-    tables of other engines have milliseconds, which keys are made of and rows ordered by. A column
-    of Arrow's type null, as one of pandas that has no values, has the type that it has in `table`.
+    tables of other engines have milliseconds, which keys are made of and rows ordered by. Lists and
+    bytes become vectors where `table` has these. A column of Arrow's type null, as one of pandas
+    that has no values, has the type that it has in `table`.
 
     A `SchemaError` names a column whose type a Hudi table cannot hold, whose name is not unique, or
     that is nested deeper than readers support.
@@ -129,8 +131,9 @@ def avro_to_arrow(avro: str, name: str = "table schema") -> pa.Schema:
     """Return the Arrow schema of an Avro record.
 
     Unions with null may have either order; named types may be referred to; timestamps and times
-    keep their unit; enums become strings and ``fixed`` becomes binary. Text that is no Avro schema
-    is a `CorruptFileError` of `name`; Avro that a Hudi table cannot hold a `SchemaError`.
+    keep their unit; enums become strings, ``fixed`` binary, and VECTOR, alone of all types, a list
+    of a fixed size. Text that is no Avro schema is a `CorruptFileError` of `name`; Avro that a Hudi
+    table cannot hold a `SchemaError`.
     """
     return arrow_schema_of(parse_avro(avro, name), name)
 
@@ -182,6 +185,8 @@ def _normal_type(kind: pa.DataType, path: str, held: pa.DataType | None) -> pa.D
     if types.is_null(kind) and held not in (None, kind):
         return held
     if held in _KEPT and _is_same_clock(kind, held):
+        return held
+    if held is not None and is_vector(held) and (is_list_like(kind) or is_bytes(kind)):
         return held
     if kind in _NORMAL:
         return _NORMAL[kind]
@@ -269,6 +274,17 @@ def avro_type(kind: pa.DataType, name: str, namespace: str, path: str) -> str | 
             "precision": kind.precision,
             "scale": kind.scale,
         }
+    if is_vector(kind):
+        return {
+            "type": "fixed",
+            "name": VECTOR,
+            "namespace": f"{namespace}.{name}",
+            "size": bytes_type(kind).byte_width,
+            "logicalType": VECTOR,
+            "dimension": kind.list_size,
+            "elementType": element_name(kind),
+            "storageBacking": VECTOR_BACKING,
+        }
     if pa.types.is_list(kind):
         item = avro_type(kind.value_type, name, namespace, f"{path}.element")
         return {"type": "array", "items": ["null", item]}
@@ -301,6 +317,10 @@ def arrow_type(node: AvroType, path: str) -> pa.DataType:
             return pa.map_(pa.string(), arrow_type(node.children[0], f"{path}.value"))
         case Kind.RECORD:
             return pa.struct(_arrow_fields(node, f"{path}."))
+        case Kind.FIXED if node.logical == VECTOR:
+            kind = vector_type(node.element, node.dimension, node.size)
+            if kind is not None:
+                return kind
     if node.precision:
         if node.precision <= _DECIMAL_DIGITS_MAX:
             return pa.decimal128(node.precision, node.scale)

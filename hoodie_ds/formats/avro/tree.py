@@ -15,6 +15,10 @@ from typing import Any, Final
 
 from hoodie_ds.errors import CorruptFileError
 
+VECTOR: Final = "vector"
+"""The logical type of Hudi's VECTOR, on a ``fixed``."""
+VECTOR_BACKING: Final = "FIXED_BYTES"
+"""How its values are stored; Hudi 1.2 has no other way."""
 _DEPTH_MAX: Final = 100
 _NODES_MAX: Final = 100_000
 _FIXED_BYTES_MAX: Final = 1 << 20
@@ -55,6 +59,8 @@ class AvroType:
     precision: int = 0  # of a valid decimal
     scale: int = 0
     size: int = 0  # bytes of a ``fixed``
+    dimension: int = 0  # of Hudi's VECTOR
+    element: str = ""  # Hudi's name of the type of its elements
     names: tuple[str, ...] = ()  # field names of a record, symbols of an enum
     children: tuple[AvroType, ...] = ()  # types of fields, branches, items or values
     weight: int = 1  # number of nodes of the tree
@@ -210,6 +216,8 @@ class _Parser:
         logical = json_type.get("logicalType", "")
         if not isinstance(logical, str):
             return node
+        if logical == VECTOR and node.kind is Kind.FIXED:
+            return _Parser._vector(node, json_type)
         if logical != "decimal":
             return AvroType(node.kind, logical, size=node.size)
         precision, scale = json_type.get("precision"), json_type.get("scale", 0)
@@ -221,3 +229,11 @@ class _Parser:
         if precision < 1 or not 0 <= scale <= precision:
             return node
         return AvroType(node.kind, logical, precision, scale, node.size)
+
+    @staticmethod
+    def _vector(node: AvroType, json_type: dict[str, Any]) -> AvroType:
+        dimension, element = json_type.get("dimension"), json_type.get("elementType", "FLOAT")
+        is_known = json_type.get("storageBacking", VECTOR_BACKING) == VECTOR_BACKING
+        if type(dimension) is not int or not isinstance(element, str) or not is_known:
+            return AvroType(node.kind, VECTOR, size=node.size)
+        return AvroType(node.kind, VECTOR, size=node.size, dimension=dimension, element=element)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.vectors import is_vector
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.encoder import encode_avro
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
@@ -73,7 +74,7 @@ def _stored_type(kind: pa.DataType, node: AvroType, required: bool) -> pa.DataTy
     if types.is_map(kind):
         item = _stored_field(kind.item_field, node.children[0], required=required)
         return pa.map_(kind.key_type, item)
-    if types.is_binary(kind) and node.kind is Kind.FIXED:
+    if (types.is_binary(kind) or is_vector(kind)) and node.kind is Kind.FIXED:
         return pa.binary(node.size)
     return kind
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.columns.meta_columns import META_COLUMNS
+from hoodie_ds.columns.vectors import is_vector, type_text
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.column_ranges import ColumnRanges
 from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
@@ -24,6 +25,7 @@ from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
 from hoodie_ds.formats.schema_conversion import conform, conform_column
 
 AVRO_SCHEMA_FOOTER: Final = "parquet.avro.schema"
+VECTORS_FOOTER: Final = "hoodie.vector.columns"
 MIN_KEY_FOOTER: Final = "hoodie_min_record_key"
 MAX_KEY_FOOTER: Final = "hoodie_max_record_key"
 
@@ -77,6 +79,9 @@ class BaseFileWriter:
             "writer.model.name": "avro",
             SPARK_VERSION_FOOTER: _PROLEPTIC_SPARK,
         }
+        vectors = [f"{f.name}:{type_text(f.type)}" for f in schema if is_vector(f.type)]
+        if vectors:
+            self._footers[VECTORS_FOOTER] = ",".join(vectors)
         self._keys = KeyRange()
         self._ranges = ranges
         self._footer: list[pq.FileMetaData] = []

@@ -46,7 +46,7 @@ def _sum_of(values: pa.ChunkedArray) -> int:
             pa.chunked_array(parts) for parts in zip(*map(_entries, values.chunks), strict=True)
         )
         return count + 3 * _sum_of(keys) + 5 * _sum_of(items)
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return count + 3 * _sum_of(pc.list_flatten(values))
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         octets = pa.chunked_array([_octets(chunk) for chunk in values.chunks])

@@ -53,11 +53,6 @@ def _joined(length: int, fields: Iterable[tuple[str, Hashes]]) -> Hashes:
     return _mixed(total)
 
 
-def is_nested(kind: pa.DataType) -> bool:
-    """Whether values of a type contain other values."""
-    return any(made(kind) for made in (pa.types.is_struct, pa.types.is_list, pa.types.is_map))
-
-
 def value_hashes(values: pa.Array) -> Hashes:
     """Hash each value; 0 for null."""
     if values.null_count == len(values):
@@ -74,7 +69,9 @@ def _hashes(values: pa.Array) -> Hashes:
     if pa.types.is_struct(kind):
         fields = zip((field.name for field in kind), values.flatten(), strict=True)
         return _joined(len(values), ((name, value_hashes(field)) for name, field in fields))
-    if pa.types.is_list(kind) or pa.types.is_map(kind):
+    if pa.types.is_fixed_size_list(kind):
+        values = values.cast(pa.list_(kind.value_type))
+    if pa.types.is_nested(kind):
         return _list_hashes(values)
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _string_hashes(values.view(pa.string()))

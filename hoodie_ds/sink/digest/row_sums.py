@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from hoodie_ds.sink.digest.row_hash import fixed_width_words, is_nested, value_hashes
+from hoodie_ds.sink.digest.row_hash import fixed_width_words, value_hashes
 
 Words = npt.NDArray[np.uint64]
 
@@ -55,7 +55,7 @@ def _words(values: pa.Array) -> Words:
     """A word for each value; 0 for null."""
     if values.null_count == len(values):
         return np.zeros(len(values), np.uint64)
-    if is_nested(values.type):
+    if pa.types.is_nested(values.type):
         return value_hashes(values)
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         words = _string_words(values)

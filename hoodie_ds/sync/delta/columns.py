@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import META_COLUMNS, with_meta_columns
+from hoodie_ds.columns.vectors import is_vector
 from hoodie_ds.errors import SchemaError
 
 WRITER_FEATURE: Final = "writtenByHudi"
@@ -89,6 +90,8 @@ def _type(path: str, kind: pa.DataType) -> object:
             "valueType": _type(f"{path}.value", kind.item_type),
             "valueContainsNull": True,
         }
+    if is_vector(kind):
+        return "binary"  # what files have
     if types.is_list(kind) or types.is_large_list(kind):
         element = _type(f"{path}.element", kind.value_type)
         return {"type": "array", "elementType": element, "containsNull": True}

@@ -25,6 +25,12 @@ def range_of(*parts: pa.Array, column: str = "a") -> ColumnRange:
     return ranges.found[column]
 
 
+def test_nested_columns_have_none() -> None:
+    ranges = ColumnRanges(["v"])
+    ranges.add(pa.table({"v": pa.array([[1.0, 2.0]], pa.list_(pa.float32(), 2))}))
+    assert not ranges.found
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "low", "high"),
     [
