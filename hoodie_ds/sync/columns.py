@@ -29,6 +29,7 @@ _SPARK: Final = {
     Kind.INT: "integer",
     Kind.LONG: "long",
 }
+_BLOB: Final = '{"hudi_type":"BLOB"}'
 _INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 _CLOCKS: Final = ("local-timestamp-millis", "local-timestamp-micros")
 
@@ -110,9 +111,17 @@ def _spark_struct(columns: Iterator[tuple[str, AvroType | None]]) -> str:
         kind, nullable = ('"string"', True) if node is None else _spark_type(node)
         fields.append(
             f'{{"name":{json.dumps(name, ensure_ascii=False)},"type":{kind},'
-            f'"nullable":{json.dumps(nullable)},"metadata":{{}}}}'
+            f'"nullable":{json.dumps(nullable)},"metadata":{_BLOB if _is_blob(node) else "{}"}}}'
         )
     return f'{{"type":"struct","fields":[{",".join(fields)}]}}'
+
+
+def _is_blob(node: AvroType | None) -> bool:
+    """Whether a type is Hudi's BLOB, or a list or map of them."""
+    inner = None if node is None else _present(node)[0]
+    if inner is not None and inner.kind in (Kind.ARRAY, Kind.MAP):
+        inner, _ = _present(inner.children[0])
+    return inner is not None and inner.kind is Kind.RECORD and inner.logical == "blob"
 
 
 def _spark_type(node: AvroType) -> tuple[str, bool]:

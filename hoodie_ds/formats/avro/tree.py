@@ -8,7 +8,7 @@ there are bytes, and never recurses deeper than the type.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
@@ -179,9 +179,8 @@ class _Parser:
             children.append(self._sized(self.parse(field.get("type"), inner, depth + 1)))
         if len(set(names)) != len(names):
             raise _UnusableError(f"record {full!r} has two fields of one name")
-        return self._define(
-            json_type, namespace, self._node(Kind.RECORD, tuple(children), tuple(names))
-        )
+        node = self._node(Kind.RECORD, tuple(children), tuple(names))
+        return self._define(json_type, namespace, self._with_logical(node, json_type))
 
     def _leaf(self, json_type: dict[str, Any]) -> AvroType:
         if json_type["type"] == "enum":
@@ -219,7 +218,7 @@ class _Parser:
         if logical == VECTOR and node.kind is Kind.FIXED:
             return _Parser._vector(node, json_type)
         if logical != "decimal":
-            return AvroType(node.kind, logical, size=node.size)
+            return replace(node, logical=logical)
         precision, scale = json_type.get("precision"), json_type.get("scale", 0)
         # A logical type that is not valid is ignored (Avro specification, "Logical Types").
         if node.kind not in (Kind.BYTES, Kind.FIXED):
@@ -228,12 +227,12 @@ class _Parser:
             return node
         if precision < 1 or not 0 <= scale <= precision:
             return node
-        return AvroType(node.kind, logical, precision, scale, node.size)
+        return replace(node, logical=logical, precision=precision, scale=scale)
 
     @staticmethod
     def _vector(node: AvroType, json_type: dict[str, Any]) -> AvroType:
         dimension, element = json_type.get("dimension"), json_type.get("elementType", "FLOAT")
         is_known = json_type.get("storageBacking", VECTOR_BACKING) == VECTOR_BACKING
         if type(dimension) is not int or not isinstance(element, str) or not is_known:
-            return AvroType(node.kind, VECTOR, size=node.size)
-        return AvroType(node.kind, VECTOR, size=node.size, dimension=dimension, element=element)
+            return replace(node, logical=VECTOR)
+        return replace(node, logical=VECTOR, dimension=dimension, element=element)

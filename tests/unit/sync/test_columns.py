@@ -10,7 +10,13 @@ from hoodie_ds.config.enums import PartitionExtractor as By
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.sync.catalog import CatalogColumn, is_same_place
-from hoodie_ds.sync.columns import columns_of, field_comments, hive_type, spark_properties
+from hoodie_ds.sync.columns import (
+    columns_of,
+    field_comments,
+    hive_type,
+    spark_properties,
+    spark_schema,
+)
 from hoodie_ds.sync.hive import partition_name
 from hoodie_ds.sync.partitions import partition_values
 
@@ -48,6 +54,21 @@ def test_sparks_schema_has_nullability_and_is_cut_into_parts() -> None:
     numbers = {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": False}
     assert list(found) == ["c1", "c2", "c0"]
     assert found == {"c1": (numbers, True), "c2": ("string", False), "c0": ("integer", False)}
+
+
+def test_sparks_schema_marks_blobs_and_has_vectors_as_bytes() -> None:
+    """As ``SparkSchemaUtils.convertToSparkSchemaJson`` has them in Hudi 1.2's jar."""
+    data = {"name": "data", "type": ["null", "bytes"]}
+    blob = {"type": "record", "name": "blob", "logicalType": "blob", "fields": [data]}
+    other = {"type": "record", "name": "o", "fields": [{"name": "b", "type": "blob"}]}
+    vector = {"type": "fixed", "name": "v", "size": 12, "logicalType": "vector", "dimension": 3}
+    blobs = {"type": "array", "items": ["null", "blob"]}
+    avro = parse_avro(record(["null", blob], blobs, other, vector), "t")
+    fields = json.loads(spark_schema(list(columns_of(avro, meta=False))))["fields"]
+    mark = {"hudi_type": "BLOB"}
+    assert [field["metadata"] for field in fields] == [mark, mark, {}, {}]
+    assert fields[2]["type"]["fields"][0]["metadata"] == mark
+    assert (fields[3]["type"], hive(vector)) == ("binary", "binary")
 
 
 def test_comments_of_fields_come_from_the_schema() -> None:
