@@ -33,6 +33,7 @@ KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
         [{"a": 1, "b": "x"}, {"a": 3, "b": "x"}],
     ),
     "list": (pa.list_(pa.int64()), [[1, 2], [], [3, None]]),
+    "vector": (pa.list_(pa.int8(), 2), [[1, 2], [0, 0], [2, 2]]),
     "map": (pa.map_(pa.string(), pa.int32()), [[("a", 1)], [], [("b", 2), ("c", None)]]),
 }
 

@@ -27,6 +27,7 @@ SCHEMA = pa.schema(
         "d": pa.decimal128(30, 2),
         "raw": pa.binary(),
         "tags": pa.list_(pa.string()),
+        "v": pa.list_(pa.float32(), 2),
         "place": pa.struct({"x": pa.int64(), "name": pa.string()}),
         "counts": pa.map_(pa.string(), pa.int64()),
     }
@@ -44,6 +45,7 @@ ROW = st.fixed_dictionaries(
         "d": st.sampled_from([None, Decimal("0.00"), Decimal("1e20")]),
         "raw": st.sampled_from([None, b"", b"\0", b"\xff\xfe"]),
         "tags": st.none() | st.lists(TEXTS, max_size=3),
+        "v": st.sampled_from([None, [0.0, 1.5], [1.5, 0.0]]),
         "place": st.none() | st.fixed_dictionaries({"x": NUMBERS, "name": TEXTS}),
         "counts": st.none() | st.dictionaries(st.sampled_from("abc"), NUMBERS, max_size=3),
     }
@@ -98,6 +100,7 @@ def test_different_rows_have_different_hashes(rows: list[dict[str, Any]]) -> Non
         (pa.int64(), [None, 0, 1, -1, 2**32, 2**63 - 1]),
         (pa.bool_(), [None, False, True]),
         (pa.list_(pa.string()), [None, [], [None], [""], ["a", "b"], ["b", "a"], ["ab"], ["a"]]),
+        (pa.list_(pa.int8(), 2), [None, [0, 0], [0, 1], [1, 0], [-1, 0]]),
         (pa.struct({"a": pa.int64(), "b": pa.int64()}), [None, {}, {"a": 0}, {"b": 0}, {"a": 1}]),
         (pa.map_(pa.string(), pa.int64()), [None, [], [("a", None)], [("a", 1)], [("b", 1)]]),
         (pa.decimal128(38), [None, Decimal(0), Decimal(-1), Decimal(2**64), Decimal(1)]),

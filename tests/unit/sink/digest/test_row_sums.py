@@ -61,6 +61,7 @@ def test_sums_ignore_order_and_parts_but_not_values(rows: list[dict[str, Any]], 
         pa.array([None, b"", b"\xff", b"\xff\xfe"]),
         pa.array([bytes([n]) + b"\0" * more for n in range(8) for more in range(8)]),
         pa.array([None, [], [1], [None], [1, 2], [2, 1]]),
+        pa.array([None, [0, 0], [1, 2], [2, 1]], pa.list_(pa.float32(), 2)),
     ],
     ids=lambda values: str(values.type),
 )
