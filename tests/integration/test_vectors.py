@@ -10,6 +10,7 @@ from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -347,11 +348,31 @@ def test_an_unknown_kind_of_vector_is_refused_by_name(unknown: dict[str, Any]) -
 
 def test_a_shredded_variant_is_refused_rather_than_read_without_its_values() -> None:
     sink = io.BytesIO()
-    value = {"metadata": b"\1", "value": None, "typed_value": 7}
-    pq.write_table(pa.table({"any": [value]}), sink)
+    fields = [*COLUMNS.field("any").type, pa.field("typed_value", pa.int64())]
+    value = pa.array([{"metadata": b"\1", "typed_value": 7}], pa.struct(fields))
+    pq.write_table(pa.table({"any": value}), sink)
     schema = pa.schema([COLUMNS.field("any")])
     with pytest.raises(SchemaError, match=r"f\.parquet: column 'any' is a shredded VARIANT"):
         read_base_file(sink, schema, None, "f.parquet")
+    storage = MemoryStorage()
+    name = BaseFileName.parse(f"{UUID(int=1)}-0_0-1-1_20260101000000000.parquet")
+    assert name is not None
+    with storage.open_output(str(name)) as file:
+        file.write(sink.getvalue())
+    assert not natively_readable(storage, [BaseFile("", name, 0)], schema)
+
+
+def test_vectors_have_no_statistics() -> None:
+    statistics = "hoodie.metadata.index.column.stats.enable"
+    place = Place({**KEPT, VERSION: "9", "hoodie.metadata.enable": "true", statistics: "true"})
+    made(place.storage, place.opts, json.dumps(SCHEMA))
+    place.table.upsert(items(item("1", 1, FULL)))
+    place.table.upsert(items(item("1", 2, OTHER)))
+    (path,) = (path for path in place.storage.files if path.endswith("index.json"))
+    (index,) = json.loads(place.storage.files[path])["indexDefinitions"].values()
+    assert index["sourceFields"][-2:] == ["id", "ts"]
+    assert place.table.read(["id"], "ts = 2").to_pylist() == [{"id": "1"}]
+    assert place.table.inspect.verify()
 
 
 def test_the_footer_names_no_vectors_where_there_are_none() -> None:

@@ -3013,6 +3013,18 @@ LOCKS_AND_TURNS = [
         "P12: values are null that are in the file, and an upsert loses them",
     ),
     Mutant(
+        "Spark reads files of a shredded VARIANT itself",
+        within("native_files._reads", is_shredded=returns(False)),
+        f"{_VECTORS}::test_a_shredded_variant_is_refused_rather_than_read_without_its_values",
+        "P12: values are null that are in the file",
+    ),
+    Mutant(
+        "vectors have statistics",
+        Text("without) and node.logical != VECTOR", "without)"),
+        f"{_VECTORS}::test_vectors_have_no_statistics",
+        "P12: Hudi's metadata table has an index that Hudi refuses",
+    ),
+    Mutant(
         "files do not name their vectors",
         Text("if vectors:\n            self._footers", "if False:\n            self._footers"),
         f"{_VECTORS}::test_files_have_the_bytes_of_hudi",
