@@ -112,8 +112,8 @@ def _indexed(columns: AvroType, without: tuple[Kind, ...], most: int) -> Iterato
     """Yield the first columns of types that have statistics."""
     for name, child in zip(columns.names, columns.children, strict=True):
         node = child.optional or child
-        is_one = node.kind not in (*_NESTED, *without) and node.logical != VECTOR
-        if most and is_one and name not in META_COLUMNS:
+        has_statistics = node.kind not in (*_NESTED, *without) and node.logical != VECTOR
+        if most and has_statistics and name not in META_COLUMNS:
             most -= 1
             yield name
 

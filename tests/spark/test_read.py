@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,7 @@ from hoodie_ds.errors import OptionError
 from hoodie_ds.formats.parquet import base_file
 from tests.faults.regressions.test_times_of_other_writers import MILLIS, mislabelling
 from tests.faults.regressions.test_types_and_schemas import table_of_millis
-from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
+from tests.golden.golden_tables import FOLDER, assert_rows_equal, expected_rows, unzip_table
 from tests.merge_hooks import HOOK, MODE
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
 
@@ -49,6 +50,21 @@ def read_trips(df: Any) -> list[tuple[Any, ...]]:
 def test_tables_of_hudi_read_equal(spark: Any, name: str, tmp_path: Path) -> None:
     rows = hoodie_ds.read(spark, str(unzip_table(name, tmp_path))).toArrow()
     assert_rows_equal(rows, expected_rows(name))
+
+
+@pytest.mark.slow
+def test_vectors_of_hudi_are_arrays_of_spark(spark: Any, tmp_path: Path) -> None:
+    zipfile.ZipFile(FOLDER.with_name("types") / "vector.zip").extractall(tmp_path)
+    path = str(tmp_path)
+    hoodie_ds.register(spark)
+    kept: list[tuple[Any, ...]] = [(1, [0.5, 1.5, 2.5], 1)]
+    for expected in (kept, [*kept, (2, [0.25, 1.5, 0.0], 1)]):
+        for df in (spark.read.format("hoodie_py").load(path), hoodie_ds.read(spark, path)):
+            rows = df.where("v[1] = 1.5").select("id", "v", "ts")
+            assert rows.schema.simpleString() == "struct<id:int,v:array<float>,ts:bigint>"
+            assert sorted(tuple(row) for row in rows.collect()) == expected
+        new = spark.sql("SELECT 2 AS id, array(0.25F, 1.5F, 0F) AS v, 1L AS ts")
+        new.write.format("hoodie_py").option("path", path).mode("append").save()
 
 
 @pytest.mark.parametrize("kind", TYPES)
