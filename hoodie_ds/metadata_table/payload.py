@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 from hoodie_ds.columns.java_order import java_order
@@ -51,7 +51,7 @@ _STRING: Final = "7"
 
 def record_reader(schema: str | bytes, name: str) -> Callable[[str, bytes | memoryview], Record]:
     """Return what decodes the value of a key in the file `name`."""
-    datum = DatumReader(_with_numbered_wrappers(parse_avro(schema, name)), name, plain=True)
+    datum = DatumReader(_numbered(parse_avro(schema, name)), name, plain=True)
 
     def read(key: str, value: bytes | memoryview) -> Record:
         record: Record = datum.read(value)
@@ -158,3 +158,7 @@ def _with_numbered_wrappers(node: AvroType) -> AvroType:
             for branch, child in enumerate(children)
         )
     return replace(node, children=children)
+
+
+# Each file of a metadata table repeats its schema, for which `parse_avro` returns the same node.
+_numbered = lru_cache(maxsize=8)(_with_numbered_wrappers)

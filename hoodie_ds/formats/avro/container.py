@@ -24,10 +24,6 @@ from hoodie_ds.hints import COPY
 _MAGIC: Final = b"Obj\1"
 _SYNC_BYTES: Final = 16
 _VARINT_BYTES_MAX: Final = 10
-_READERS: Final[dict[bytes, DatumReader]] = {}
-_READERS_KEPT: Final = 64
-_KEPT_BYTES: Final = 64 << 10
-"""The longest schema whose reader is cached; none of Hudi's metadata is nearly as long."""
 
 
 def write_record(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
@@ -107,7 +103,8 @@ def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
     datum = cursor.take(cursor.varint())
     if cursor.take(_SYNC_BYTES) != sync or not cursor.at_end:
         raise cursor.damage("its sync marker is not where the record ends")
-    record = _reader(metadata.get(b"avro.schema", b""), name).read(datum)
+    schema = parse_avro(metadata.get(b"avro.schema", b""), name)
+    record = DatumReader(schema, name, plain=True).read(datum)
     if not isinstance(record, dict):
         raise cursor.damage("it holds no record")
     return record
@@ -117,16 +114,6 @@ def read_record(data: bytes | memoryview, name: str) -> dict[str, Any]:
 def _parsed(schema: bytes) -> Any:  # noqa: ANN401
     """Parse a schema: those of all commits are few and slow to parse."""
     return fastavro.parse_schema(json.loads(schema))
-
-
-def _reader(schema: bytes, name: str) -> DatumReader:
-    """Return the reader of a schema; the first readers are cached."""
-    known = _READERS.get(schema)
-    if known is None:
-        known = DatumReader(parse_avro(schema, name), name, plain=True)
-        if len(_READERS) < _READERS_KEPT and len(schema) < _KEPT_BYTES:
-            _READERS[schema] = known
-    return known.named(name)
 
 
 def _varint(number: int) -> bytes:

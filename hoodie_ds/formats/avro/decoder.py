@@ -11,7 +11,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from copy import copy
+from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
@@ -30,6 +30,7 @@ from hoodie_ds.hints import COPY
 _ROWS_PER_CHUNK: Final = 50_000
 _DECIMAL_BYTES: Final = 16
 _PADDED_DECIMAL_BYTES_MAX: Final = 32
+_REMEMBERED_MAX: Final = 10_000
 _RAW_LEAVES: Final = {
     Kind.BOOLEAN: pa.bool_(),
     Kind.INT: pa.int32(),
@@ -52,14 +53,9 @@ class DatumReader:
 
     def __init__(self, node: AvroType, name: str, *, plain: bool = False) -> None:
         self._name = name
+        parse = _parsed_once if node.weight <= _REMEMBERED_MAX else _parsed
         with damage_in(name):
-            self._schema = fastavro.parse_schema(_raw_schema(node, itertools.count(), plain))
-
-    def named(self, name: str) -> DatumReader:
-        """Return a reader of data of the same type from another file."""
-        reader = copy(self)
-        reader._name = name
-        return reader
+            self._schema = parse(node, plain)
 
     def read(self, data: bytes | memoryview) -> Any:  # noqa: ANN401
         """Return one datum as plain Python values; anything else is a `CorruptFileError`."""
@@ -113,6 +109,14 @@ def damage_in(name: str) -> Iterator[None]:
             COPY,
             name,
         ) from error
+
+
+def _parsed(node: AvroType, plain: bool) -> Any:  # noqa: ANN401
+    return fastavro.parse_schema(_raw_schema(node, itertools.count(), plain))
+
+
+# A table's files have few schemas, and `parse_avro` returns the same node for the same schema.
+_parsed_once = lru_cache(maxsize=64)(_parsed)
 
 
 def _raw_schema(node: AvroType, serial: Iterator[int], plain: bool) -> Any:  # noqa: ANN401

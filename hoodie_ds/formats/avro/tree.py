@@ -108,7 +108,7 @@ def _parsed(text: str | bytes) -> AvroType:
 
 
 # A table's blocks have few schemas, and parsing one takes a fifth of the time of a small block.
-_parsed_once = lru_cache(maxsize=32)(_parsed)
+_parsed_once = lru_cache(maxsize=64)(_parsed)
 
 
 class _UnusableError(Exception):

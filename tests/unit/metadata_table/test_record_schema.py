@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from zipfile import ZipFile
 
+import fastavro
 import pytest
 
 from hoodie_ds.formats.hfile.reader import HFile
@@ -65,3 +67,13 @@ def test_a_record_is_encoded_as_hudi_has_it(name: str) -> None:
 def test_the_schema_is_that_of_hudi() -> None:
     schemas = {schema for name in NAMES for *_, schema in entries(name)}
     assert [without_docs(json.loads(schema)) for schema in schemas] == [json.loads(SCHEMA)]
+
+
+def test_a_schema_that_all_files_repeat_is_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = Mock(wraps=fastavro.parse_schema)
+    monkeypatch.setattr(fastavro, "parse_schema", prepare)
+    (path, key, value, schema), *_ = entries(NAMES[0])
+    own = json.dumps({**json.loads(schema), "doc": "of this test"})
+    for number in range(3):
+        record_reader(own, f"{path}.{number}")(key.decode(), value)
+    assert prepare.call_count == 1
