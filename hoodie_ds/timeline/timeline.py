@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, wraps
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final, TypeVar
 
 from hoodie_ds.columns.html_table import html_table
@@ -143,6 +143,11 @@ class Timeline:
         """Yield `commits`, the newest first."""
         newest = reversed(self._recent_commits)
         return chain(newest, self.settled.writes_backwards()) if self._has_settled else newest
+
+    def commits_since(self, time: str) -> Iterator[Instant]:
+        """Yield those of `commits` whose times are not less than one, the newest first."""
+        first = padded(time)
+        return takewhile(lambda found: padded(found.time) >= first, self.commits_backwards())
 
     @property
     def _has_settled(self) -> bool:

@@ -71,6 +71,7 @@ class Decision:
     carried: Mapping[str, str] = field(default_factory=dict)
     plan: bytes = b""  # requested file of a service, plan of a rollback, or the table version
     completion_time: str = ""  # empty if the layout has none
+    seen: tuple[str, ...] = ()  # times of commits later than the instant, which it fits
     path: str = field(default="", compare=False)
 
     @property
@@ -94,6 +95,8 @@ class Decision:
         }
         if self.instant.layout != V1.version:
             body |= {"layout": self.instant.layout, "completion": self.completion_time}
+        if self.seen:
+            body["seen"] = self.seen
         if self.plan:
             body["plan"] = b64encode(self.plan).decode()
         return json.dumps(body).encode()
@@ -111,7 +114,8 @@ class Decision:
             outcome = Outcome(found["decision"])
             if outcome is Outcome.CHANGE_VERSION:
                 int(plan)
-            return cls(number, outcome, instant, str(found["by"]), carried, plan, ended, path)
+            by, seen = str(found["by"]), tuple(map(str, found.get("seen", ())))
+            return cls(number, outcome, instant, by, carried, plan, ended, seen, path)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(f"{path} is not a logged decision: {body[:100]!r}") from error
 

@@ -114,10 +114,14 @@ class Exclusion:
             decision = replace(decision, carried=carried)
         if outcome in (Outcome.SCHEDULE, Outcome.UNDO, Outcome.CHANGE_VERSION):
             decision = replace(decision, plan=pending.plan)
+        timeline = self._timeline
         if outcome is Outcome.COMPLETE or instant.action is Action.SAVEPOINT:
-            assert self._timeline is not None, "nothing is decided before `apply_pending`"
-            ended = completion_time(pending.table, self._timeline, self.clock)
+            assert timeline is not None, "nothing is decided before `apply_pending`"
+            ended = completion_time(pending.table, timeline, self.clock)
             decision = replace(decision, completion_time=ended)
+            if outcome is Outcome.COMPLETE:
+                later = timeline.commits_since(instant.time)
+                decision = replace(decision, seen=tuple(found.time for found in later))
         self._check_held()
         return decision if append_decision(pending.storage, decision) else None
 
@@ -200,8 +204,8 @@ def finish(table: Table, decision: Decision, manifest: bytes, named: Named | Non
     except HoodieError as error:  # of the storage, or of a follower whose files are damaged
         raise CommitOutcomeUnknownError(
             f"{storage.root}: instant {instant.time} is committed by the decision log, but could "
-            f"not be made visible ({error}); the next batch of any writer does it, so do not write "
-            "the rows again"
+            f"not be made visible ({error}); the next batch of any writer does it, or rolls it "
+            "back if another engine commits first, so do not write the rows again before it"
         ) from error
     if not is_own:
         raise TimelineError(

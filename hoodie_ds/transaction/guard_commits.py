@@ -71,6 +71,14 @@ def carried_with(
     return {**entries, _AT: max(instant.time, newest.time, key=padded)}
 
 
+def carried_as_outdated(entries: Mapping[str, str], instant: Instant) -> dict[str, str]:
+    """Return the entries that a decision to roll back an instant carries, which had some of it.
+
+    They do not count once it is rolled back; then the archive is read.
+    """
+    return {**entries, _AT: instant.time}
+
+
 def entries_carried(
     storage: Storage, timeline: Timeline, carried: Mapping[str, str]
 ) -> list[Mapping[str, str]]:

@@ -6,8 +6,8 @@ applied yet, and any writer can apply it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from itertools import takewhile
 from typing import Final
 
 from hoodie_ds.environment import Clock
@@ -15,7 +15,7 @@ from hoodie_ds.errors import TimelineError
 from hoodie_ds.log import Log
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
@@ -31,7 +31,7 @@ from hoodie_ds.transaction.decision_log import (
     newest_decision,
     next_decision,
 )
-from hoodie_ds.transaction.guard_commits import carried_with
+from hoodie_ds.transaction.guard_commits import carried_as_outdated, carried_with
 from hoodie_ds.transaction.lost_instants import refuse_lost
 from hoodie_ds.transaction.manifest import (
     InstantTest,
@@ -65,8 +65,29 @@ def apply_pending(
     if newest is None or not _is_due(timeline, newest):
         return newest, timeline
     refuse_restore(table.storage.root, timeline)
-    _apply(table, newest, clock)
-    return newest, table.load_timeline()
+    due = _revised(table, newest, timeline)
+    if due is None:
+        return apply_pending(table, clock)
+    _apply(table, due, clock)
+    return due, table.load_timeline()
+
+
+def _revised(table: Table, newest: Decision, timeline: Timeline) -> Decision | None:
+    """Return what to apply: a decision to roll back, where another engine has overtaken a write.
+
+    The writer died after its decision to complete the write; the other engine took the lock next
+    and knew nothing of it. Returns None if others decided something meanwhile.
+    """
+    if newest.outcome is not Outcome.COMPLETE:
+        return newest
+    commit = _manifest(table, newest.instant)
+    if commit is None or not commit.extra.get(DECISION_KEY):  # of several batches, or a service
+        return newest
+    if not _is_overtaken(table, timeline, newest.instant, commit, newest.seen):
+        return newest
+    undo = next_decision(newest, Outcome.ROLL_BACK, newest.instant, _RECOVERY)
+    undo = replace(undo, carried=carried_as_outdated(newest.carried, newest.instant))
+    return undo if append_decision(table.storage, undo) else None
 
 
 def _refuse_halfway(table: Table, version: int) -> None:
@@ -182,29 +203,48 @@ def _completing(table: Table, newest: Decision, timeline: Timeline) -> Decision:
 
     A manifest of several micro-batches names no decision: Spark is past those, so they stay.
     """
-    found = newest_manifest(table.storage, newest.instant)
-    if found is None:
+    commit = _manifest(table, newest.instant)
+    if commit is None:
         return newest
-    number, body = found
-    commit = CommitMetadata.from_bytes(body, manifest_path(newest.instant.time, number))
     checked_after = commit.extra.get(DECISION_KEY)
     if checked_after is not None and (
-        checked_after != str(newest.number - 1) or _foreign_later(table, timeline, newest.instant)
+        checked_after != str(newest.number - 1)
+        or _is_overtaken(table, timeline, newest.instant, commit)
     ):
         return newest
     carried = carried_with(commit.entries_of_all, newest.instant, timeline)
     return replace(newest, outcome=Outcome.COMPLETE, carried=carried)
 
 
-def _foreign_later(table: Table, timeline: Timeline, instant: Instant) -> bool:
-    """Whether another engine, which logs no decisions, has a commit of a later time.
+def _manifest(table: Table, instant: Instant) -> CommitMetadata | None:
+    """Read the newest manifest of an instant; None without a whole one."""
+    found = newest_manifest(table.storage, instant)
+    if found is None:
+        return None
+    number, body = found
+    return CommitMetadata.from_bytes(body, manifest_path(instant.time, number))
+
+
+def _is_overtaken(
+    table: Table,
+    timeline: Timeline,
+    instant: Instant,
+    manifest: CommitMetadata,
+    seen: Collection[str] = (),
+) -> bool:
+    """Whether another engine, which logs no decisions, has a commit that a manifest may not fit.
 
     It may have rewritten the same file groups or changed the schema since the manifest was put.
+    `seen` are times of later commits that it fits.
     """
-    later = takewhile(
-        lambda found: padded(found.time) > padded(instant.time), timeline.commits_backwards()
-    )
-    return any(DECISION_KEY not in read_commit(table.storage, i).extra for i in later)
+    pending = manifest.extra.get(PENDING_KEY, "").split()
+    first = min((instant.time, *pending), key=padded)
+    for found in timeline.commits_since(first):
+        was_checked = found.time in seen or padded(found.time) < padded(instant.time)
+        is_new = found.time in pending or not was_checked
+        if is_new and not read_commit(table.storage, found).is_ours:
+            return True
+    return False
 
 
 def _undo(table: Table, instant: Instant, clock: Clock) -> None:

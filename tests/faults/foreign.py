@@ -174,6 +174,28 @@ def complete_compaction(storage: Storage, time: str, planned: Iterable[FileSlice
     complete(storage, time, Action.COMMIT, body)
 
 
+def begin_write(storage: Storage, time: str) -> None:
+    """Begin a write, with a heartbeat."""
+    storage.put_if_absent(f".hoodie/.heartbeat/{time}", b"")
+    for state in (State.REQUESTED, State.INFLIGHT):
+        storage.put_if_absent(step_path(storage, time, Action.COMMIT, state), b"")
+
+
+def complete_write(storage: Storage, time: str, written: Iterable[FileSlice]) -> None:
+    """Complete a write that made base files of file groups anew, with the rows of some slices."""
+    stats: dict[str, list[dict[str, object]]] = {}
+    for found in written:
+        path = f"{found.group.partition_path}/{found.group.file_id}_9-9-9_{time}.parquet"
+        copied = _copied(storage, found, path, found.group)
+        stats.setdefault(found.group.partition_path, []).append(copied)
+    body = {
+        "partitionToWriteStats": stats, "compacted": False, "extraMetadata": {},
+        "operationType": "UPSERT",
+    }  # fmt: skip
+    complete(storage, time, Action.COMMIT, body)
+    storage.delete(f".hoodie/.heartbeat/{time}")
+
+
 def complete_clustering(storage: Storage, time: str, planned: Iterable[FileSlice]) -> None:
     """Carry a clustering out: each file group is copied into a new one."""
     storage.put_if_absent(step_path(storage, time, Action.CLUSTERING, State.INFLIGHT), b"")

@@ -3077,10 +3077,43 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a manifest is completed over what another engine committed since",
-        within("_completing", _foreign_later=returns(False)),
+        within("_completing", _is_overtaken=returns(False)),
         "tests/faults/regressions/test_services_planned_meanwhile.py"
         "::test_a_manifest_is_not_completed_over_a_clustering_that_came_since",
         "P10: rows come back that a clustering has written anew",
+    ),
+    Mutant(
+        "a decided write is completed over what another engine committed since",
+        within("_revised", _is_overtaken=returns(False)),
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_a_write_that_was_decided_is_completed_unless_another_engine_has_overtaken_it",
+        "P10: rows that another engine wrote are gone",
+    ),
+    Mutant(
+        "a write of another engine that was pending cannot overtake one of later time",
+        instead(
+            "_is_overtaken",
+            lambda is_, table, timeline, own, commit, *seen: is_(
+                table, timeline, own, replace(commit, extra={}), *seen
+            ),
+        ),
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_a_write_that_was_decided_is_completed_unless_another_engine_has_overtaken_it",
+        "P10: rows that another engine wrote are gone",
+    ),
+    Mutant(
+        "what a decided write was compared with overtakes it",
+        instead("_is_overtaken", lambda is_, *given: is_(*given[:4])),
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_a_write_that_was_decided_is_completed_unless_another_engine_has_overtaken_it",
+        "P3: a batch that is committed by the decision log is rolled back",
+    ),
+    Mutant(
+        "the batches of a write that was overtaken stay in the decision log",
+        instead("carried_as_outdated", lambda _, entries, instant: dict(entries)),
+        "tests/faults/regressions/test_services_planned_meanwhile.py"
+        "::test_the_batch_of_a_write_that_was_overtaken_is_written_again",
+        "P3: a batch that is not in the table is never written",
     ),
     Mutant(
         "a restore that is pending hinders nobody",

@@ -12,15 +12,18 @@ import pytest
 
 from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.container import write_record
+from hoodie_ds.sink.messages import TaskCommitMessage
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimClock, SimulatedCrash
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
+from hoodie_ds.timeline.paths import FILE_LOCK
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.resolution import apply_pending
 from tests.faults import foreign
-from tests.faults.writers import BESIDE_OTHERS, Place
+from tests.faults.writers import BESIDE_OTHERS, Begun, Place
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, timeline_of, trips
 
 FIRST = trips(("0", "x", 0, 0.0), ("0", "y", 0, 0.0))
@@ -199,6 +202,65 @@ def test_a_manifest_is_not_completed_over_a_clustering_that_came_since() -> None
     # Else it would count as committed, and its rows be in a file group that was replaced.
     assert timeline.commit_at(str(message.instant_time)) is None
     assert place.rows() == [("0", "x", 0, 0.0), ("0", "y", 0, 0.0)]
+
+
+@pytest.mark.parametrize("came", ["before", "between", "after"])
+def test_a_write_that_was_decided_is_completed_unless_another_engine_has_overtaken_it(
+    came: str,
+) -> None:
+    """The other engine took the lock of the dead writer, and could not know of its write."""
+    place = _place("COPY_ON_WRITE", "several")
+    in_x, in_y = (foreign.slices(place.storage, path) for path in "xy")
+    time = _later(place)
+    if came == "before":
+        foreign.begin_write(place.storage, time)
+    batch, message = _decided_later(place)
+    if came != "before":
+        time = _later(place)
+        foreign.begin_write(place.storage, time)
+    if came == "between":
+        foreign.complete_write(place.storage, time, in_y)
+    _end_after_decision(place, batch, message)
+    if came != "between":
+        foreign.complete_write(place.storage, time, in_x)
+    _, timeline = apply_pending(open_table(place.storage), place.clock)
+    assert not timeline.pending
+    is_there = timeline.commit_at(str(message.instant_time)) is not None
+    assert is_there is (came == "between")
+    mine = ("0", "x", 1, 1.0) if is_there else ("0", "x", 0, 0.0)
+    assert place.rows() == [mine, ("0", "y", 0, 0.0)]
+    place.table.upsert(MINE)
+    assert place.rows() == [("0", "x", 1, 1.0), ("0", "y", 0, 0.0)]
+
+
+def test_the_batch_of_a_write_that_was_overtaken_is_written_again() -> None:
+    """The other engine archived all commits of this library: the decision log has its batches."""
+    place = _place("COPY_ON_WRITE", "several")
+    (first,) = timeline_of(place.storage).commits
+    groups = [foreign.slices(place.storage, path) for path in "yx"]
+    batch, message = _decided_later(place)
+    for number, slices in enumerate(groups):
+        foreign.begin_write(place.storage, time := _later(place))
+        foreign.complete_write(place.storage, time, slices)
+        if number == 0:
+            _end_after_decision(place, batch, message)
+    foreign.archive(place.storage, [first.time])
+    again = place.begin(MINE)
+    assert again.writer.commit([again.write(message.batch_id)]) is not None
+    assert place.rows() == [("0", "x", 1, 1.0), ("0", "y", 0, 0.0)]
+
+
+def _decided_later(place: Place) -> tuple[Begun, TaskCommitMessage]:
+    """Write a batch whose process is going to end between its decision and its completed file."""
+    crash = Fault(Effect.CRASH_BEFORE, kinds=frozenset({Kind.PUT}), path=".hoodie/*[0-9].commit")
+    batch = place.begin(MINE, FaultyStorage(place.storage, [crash]))
+    return batch, batch.write(BatchId("q", 0))
+
+
+def _end_after_decision(place: Place, batch: Begun, message: TaskCommitMessage) -> None:
+    with pytest.raises(SimulatedCrash):
+        batch.writer.commit([message])
+    place.storage.delete(FILE_LOCK)
 
 
 @pytest.mark.parametrize("mode", MODES)
