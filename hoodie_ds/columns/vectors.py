@@ -42,8 +42,14 @@ def element_name(kind: pa.FixedSizeListType) -> str:
     return _NAMES[kind.value_type]
 
 
-def type_text(kind: pa.FixedSizeListType) -> str:
-    """Return a type in Hudi's notation, as in the footers of its files."""
+def vector_names(schema: pa.Schema) -> str:
+    """Return the vectors among some columns with their types, as footers of Hudi's files do."""
+    found = [field for field in schema if is_vector(field.type)]
+    return ",".join(f"{field.name}:{_type_text(field.type)}" for field in found)
+
+
+def _type_text(kind: pa.FixedSizeListType) -> str:
+    """Return a type in Hudi's notation."""
     name = element_name(kind)
     return f"VECTOR({kind.list_size})" if name == "FLOAT" else f"VECTOR({kind.list_size}, {name})"
 

@@ -52,10 +52,9 @@ def _admitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _is_to_be_checked(kind: pa.DataType) -> bool:
     """Whether a type's buffers can hold what no file can."""
-    if is_vector(kind):
-        return True
     if kind.num_fields:
-        return any(_is_to_be_checked(kind.field(i).type) for i in range(kind.num_fields))
+        inner = any(_is_to_be_checked(kind.field(i).type) for i in range(kind.num_fields))
+        return inner or is_vector(kind)
     return bool(_TYPES.is_string(kind) or _TYPES.is_decimal(kind) or _TYPES.is_time(kind))
 
 

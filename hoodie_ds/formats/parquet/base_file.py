@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.columns.meta_columns import META_COLUMNS
-from hoodie_ds.columns.vectors import is_vector, type_text
+from hoodie_ds.columns.vectors import vector_names
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.column_ranges import ColumnRanges
 from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
@@ -79,9 +79,8 @@ class BaseFileWriter:
             "writer.model.name": "avro",
             SPARK_VERSION_FOOTER: _PROLEPTIC_SPARK,
         }
-        vectors = [f"{f.name}:{type_text(f.type)}" for f in schema if is_vector(f.type)]
-        if vectors:
-            self._footers[VECTORS_FOOTER] = ",".join(vectors)
+        if vectors := vector_names(schema):
+            self._footers[VECTORS_FOOTER] = vectors
         self._keys = KeyRange()
         self._ranges = ranges
         self._footer: list[pq.FileMetaData] = []
