@@ -18,5 +18,12 @@ def html_table(title: str, rows: Iterable[Mapping[str, Any]], total: int) -> str
 
 
 def _line(values: Iterable[object]) -> str:
-    strings = ("" if value is None else str(value) for value in values)
-    return "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in strings) + "</tr>"
+    return "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in values) + "</tr>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "<br>".join(escape(f"{key} = {one}") for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return escape(", ".join(map(str, value)))
+    return "" if value is None else escape(str(value))

@@ -96,9 +96,11 @@ class TableOverview:
     properties: Mapping[str, str]
 
     def _repr_html_(self) -> str:
-        values = plain(self)
-        flat = {**values, **values.pop("files"), "columns": len(self.columns)}
-        rows = [{"what": name, "value": value} for name, value in flat.items() if value is not None]
+        values = plain(self) | {"columns": [f"{one.name} {one.type}" for one in self.columns]}
+        values |= values.pop("files") | {"partition": None}  # of all partitions
+        rows = [
+            {"what": name, "value": one} for name, one in values.items() if one not in (None, [])
+        ]
         return html_table(self.path, rows, len(rows))
 
 

@@ -305,7 +305,13 @@ def test_on_a_terminal_tables_fit_and_long_work_shows_progress(width: int, path:
 def test_a_notebook_shows_a_table(path: Path, table: HoodieTable, tmp_path: Path) -> None:
     shown = table._repr_html_()
     assert "<table" in shown
-    assert "BUCKET" in shown
+    cells = dict(re.findall(r"<td>(.*?)</td><td>(.*?)</td>", shown))
+    assert (cells["index"], cells["record_keys"]) == ("BUCKET", "id")
+    assert cells["columns"].startswith("id string, ")
+    assert "hoodie.table.name = " in cells["properties"]
+    assert "savepoints" not in cells  # there are none
+    assert int(cells["base_files"]) > 0
+    assert not {"files", "partition"} & set(cells)
     nothing = HoodieTable(tmp_path / "<nowhere>")._repr_html_()
     assert "&lt;nowhere&gt;" in nothing
     assert "<nowhere>" not in nothing
