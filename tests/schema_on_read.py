@@ -41,11 +41,11 @@ def alter(storage: Storage, *versions: Columns, history: bytes | None = None) ->
     storage : Storage
         Rooted at the table's base path.
     versions : sequence of Columns
-        What the columns were, and what each commit makes them.
+        What the columns were, if they have no numbers yet, and what each commit makes them.
     history : bytes, optional
         What ``.schema`` holds instead of the versions; nothing if empty.
     """
-    known, time = [numbered(0, versions[0])], ""
+    known, time = stored_history(storage) or [numbered(0, versions[0])], ""
     for columns in versions[1:]:
         timeline = HoodieTable(storage.root, storage=storage).timeline
         time, layout = following(timeline.latest_time or ""), timeline.layout
@@ -64,6 +64,13 @@ def alter(storage: Storage, *versions: Columns, history: bytes | None = None) ->
             storage.put_if_absent(f".hoodie/.schema/{named}.schemacommit", body)
         _put_commit(storage, time, layout, CommitMetadata((), "ALTER_SCHEMA", extra))
     return time
+
+
+def stored_history(storage: Storage) -> list[dict[str, Any]]:
+    """The columns of all times, the newest first, as the newest history has them."""
+    paths = [status.path for status in storage.list(".hoodie/.schema")]
+    newest = max((path for path in paths if path.endswith(".schemacommit")), default=None)
+    return [] if newest is None else list(json.loads(storage.read(newest))["schemas"])
 
 
 def write_without_option(storage: Storage) -> None:

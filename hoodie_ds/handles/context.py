@@ -16,6 +16,7 @@ from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 
 _WRITERS_PER_BATCH: Final = 10_000_000
@@ -57,6 +58,7 @@ class WriteContext:
     indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
     logging: SupplementalLogging | None = None  # change data of rewritten base files; None for none
     shares_log_files: bool = True  # whether a log file may hold blocks of several instants
+    history: ColumnHistory = ALL_AS_NOW  # under which names stored files have the columns
     batch_number: int = 0  # micro-batches of the instant before this one
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
     files: list[str] = field(default_factory=list)  # paths of the data files begun so far

@@ -76,11 +76,16 @@ class CreateHandle:
 
     def copy(self, base: BaseFile) -> None:
         """Make the file the next version of a base file by copying all of its rows."""
-        schema = self._context.schema
+        schema, renaming = self._context.schema, self._context.history.renaming
         with open_base_file(self._context.storage, base) as source:
-            for rows in BaseFileReader(source, schema, base.path, trusted=base.trusted).pieces(
-                self._context.kept_columns
-            ):
+            stored = BaseFileReader(
+                source,
+                schema,
+                base.path,
+                trusted=base.trusted,
+                renaming=renaming(base.name.instant_time),
+            )
+            for rows in stored.pieces(self._context.kept_columns):
                 self.keep(rows)
         self._prev_commit = base.name.instant_time
 

@@ -46,7 +46,13 @@ def merge_base_file(
     """
     with open_base_file(context.storage, base) as source:
         stored = BaseFileReader(
-            source, context.schema, base.path, True, base.trusted, context.virtual_keys
+            source,
+            context.schema,
+            base.path,
+            True,
+            base.trusted,
+            context.virtual_keys,
+            context.history.renaming(base.name.instant_time),
         )
         compared = stored.read(_compared(context.schema, ordering_fields))
         merge = merger.over(records)

@@ -28,7 +28,7 @@ from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice, group_of_file
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import declared_avro
+from hoodie_ds.table.table_schema import column_history, declared_avro
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
@@ -213,4 +213,5 @@ def _reader(table: Table, metadata: MetadataTable, schema: str = "") -> FileSlic
     columns = without_meta_columns(avro_to_arrow(schema or declared_avro(table, metadata.data)))
     properties = table.properties
     kept = with_meta_columns(columns) if properties.populate_meta_fields else columns
-    return FileSliceReader.of(view, properties, kept)
+    history = column_history(table, metadata.data)
+    return FileSliceReader.of(view, properties, kept, history=history)

@@ -34,8 +34,15 @@ from hoodie_ds.services.context import ServiceContext, retry_on_concurrent_chang
 from hoodie_ds.services.results import ServiceResult, Work, tell, work_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import forget_completed
+from hoodie_ds.table.schema_on_read import LATEST_SCHEMA_KEY
 from hoodie_ds.table.table import Table, check_unchanged
-from hoodie_ds.table.table_schema import avro_schema, check_writable, table_schema
+from hoodie_ds.table.table_schema import (
+    avro_schema,
+    column_history,
+    numbered_columns,
+    planned_columns,
+    table_schema,
+)
 from hoodie_ds.timeline.bodies.commit_metadata import (
     CHECKSUMS_KEY,
     DECISION_KEY,
@@ -170,7 +177,7 @@ class PlannedService(ABC, Generic[PlanT]):
         """Return the plan that `schedule_by` would make; changes nothing."""
         timeline = self.table.load_timeline()
         refuse_restore(self.storage.root, timeline)
-        check_writable(self.table, timeline)
+        column_history(self.table, timeline)  # raises if it is not known
         return make(timeline, self.context.next_time(self.table, timeline))
 
     def schedule_by(self, make: PlanMaker[PlanT]) -> tuple[Instant, PlanT] | None:
@@ -181,7 +188,7 @@ class PlannedService(ABC, Generic[PlanT]):
         plans: list[PlanT] = []
 
         def body(timeline: Timeline, time: str) -> bytes | None:
-            check_writable(self.table, timeline)
+            column_history(self.table, timeline)  # raises if it is not known
             plan = make(timeline, time)
             if plan is None:
                 return None
@@ -271,7 +278,9 @@ class PlannedService(ABC, Generic[PlanT]):
 
     def _put_manifest(self, timeline: Timeline, instant: Instant, found: Rewritten) -> bytes:
         """Put the manifest; the first one counts, so that all who complete put the same file."""
-        columns = table_schema(self.table, timeline, to_write=True)
+        timeline = planned_columns(self.table, timeline, instant.time)
+        columns = table_schema(self.table, timeline)
+        numbered = numbered_columns(self.table, timeline)
         assert columns is not None, instant
         statuses = sorted(found.statuses, key=lambda status: status.stat.path)
         checksums = {path: sum_ for status in statuses for path, sum_ in status.checksums.items()}
@@ -282,6 +291,7 @@ class PlannedService(ABC, Generic[PlanT]):
                 SCHEMA_KEY: avro_schema(self.table, timeline, columns),
                 CHECKSUMS_KEY: json.dumps(checksums),
                 DECISION_KEY: "",
+                **({} if numbered is None else {LATEST_SCHEMA_KEY: str(numbered)}),
             },
             replaced=found.replaced,
             compacted=self.action is Action.COMPACTION,

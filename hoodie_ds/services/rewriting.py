@@ -12,7 +12,13 @@ from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_name import written_by
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import avro_schema, table_schema, virtual_keys
+from hoodie_ds.table.table_schema import (
+    avro_schema,
+    column_history,
+    planned_columns,
+    table_schema,
+    virtual_keys,
+)
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant_status import counts
 from hoodie_ds.timeline.timeline import Timeline
@@ -30,7 +36,8 @@ def rewrite_context(
     New file groups are named after the number of the part.
     """
     options, properties = context.options, table.properties
-    columns = table_schema(table, timeline, to_write=True)
+    timeline = planned_columns(table, timeline, time)
+    columns = table_schema(table, timeline)
     assert columns is not None, time  # the slices were committed with one
     schema = with_meta_columns(columns)
     return WriteContext(
@@ -50,6 +57,7 @@ def rewrite_context(
         has_keys=bool(properties.record_key_fields) and properties.populate_meta_fields,
         virtual_keys=virtual_keys(properties, schema),
         logging=properties.supplemental_logging,
+        history=column_history(table, timeline),
     )
 
 

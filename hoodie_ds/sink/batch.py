@@ -106,6 +106,7 @@ def write_context(
         indexed=plan.indexed,
         logging=plan.table.properties.supplemental_logging,
         shares_log_files=SLICINGS[batch.table.layout].shares_log_files,
+        history=plan.history,
         batch_number=batch.pending.batches_before,
     )
 

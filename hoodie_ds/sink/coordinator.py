@@ -51,6 +51,7 @@ from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.write_checks import (
     check_ordering,
     columns_to_keep,
+    history_to_write,
     resolve_operation,
     stored_schema,
     warn_of_copies,
@@ -69,7 +70,7 @@ from hoodie_ds.table.table import (
     find_table,
     open_table,
 )
-from hoodie_ds.table.table_schema import declared_avro, table_schema
+from hoodie_ds.table.table_schema import declared_avro, numbered_columns, table_schema
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
@@ -164,7 +165,7 @@ class Coordinator:
     def _of_own_rows(self) -> tuple[Coordinator, pa.Schema] | None:
         """What begins a batch of the table's own rows, and their columns."""
         table = open_table(self.storage)
-        columns = table_schema(table, table.load_timeline(), to_write=True)
+        columns = table_schema(table, table.load_timeline())
         if columns is None:
             return None
         if self.options.batches_per_commit > 1:
@@ -269,9 +270,11 @@ class Coordinator:
         index = None
         if properties.record_key_fields:
             index = choose_index(properties, self.options, table, timeline)
-        stored = table_schema(table, timeline, to_write=True) if table else None
+        stored = table_schema(table, timeline) if table else None
+        numbered = numbered_columns(table, timeline) if table else None
         kept = columns_to_keep(schema, stored, table, timeline, operation, self.options)
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
+        history = history_to_write(self.storage, numbered, columns, stored, properties)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
         merger_of(properties, self.options.merge_hook)  # refuses a hook that cannot be imported
@@ -285,6 +288,8 @@ class Coordinator:
             key_generator=KeyGenerator.of(key_spec(properties, self.options)),
             declared=declared_avro(table, timeline) if table else None,
             kept=kept,
+            history=history,
+            numbered="" if numbered is None else str(numbered),
         )
 
     def _check_place(self) -> None:

@@ -19,14 +19,16 @@ from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError, SchemaError
+from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
 from hoodie_ds.log import Log
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
 from hoodie_ds.sink.write_plan import WritePlan, needed_to_delete
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.metadata_table import record_index
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory, NumberedColumns
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import added_columns
 from hoodie_ds.timeline.timeline import Timeline
@@ -163,6 +165,36 @@ def _is_foreign(name: str, stored: Collection[str]) -> bool:
     """Whether a column is not part of the rows: the shuffle's, or a nameless index of pandas."""
     index = _PANDAS_INDEX.fullmatch(name) is not None
     return name in HIDDEN_COLUMNS or (index and name not in stored)
+
+
+def history_to_write(
+    storage: Storage,
+    numbered: NumberedColumns | None,
+    columns: pa.Schema,
+    stored: pa.Schema | None,
+    properties: TableProperties,
+) -> ColumnHistory:
+    """Return under which names files have the columns of a table that is written to.
+
+    `UnsupportedTableError` if columns are numbered, and a batch adds one or gives one a wider type,
+    or keys and paths were made of columns that had other names.
+    """
+    if numbered is None:
+        return ALL_AS_NOW
+    history = numbered.history()
+    fields = (*properties.record_key_fields, *properties.partition_fields)
+    if not history.keeps({path.partition(".")[0] for path in fields}):
+        raise UnsupportedTableError(
+            f"{storage.root}: a column of the record key or the partition path "
+            f"({', '.join(fields)}) was renamed, so stored keys and paths are not those of the "
+            "table's rows; write the rows into a new table"
+        )
+    if columns != stored:
+        raise UnsupportedTableError(
+            f"{storage.root}: the table's columns have numbers, and a batch that adds columns or "
+            "widens them is not supported there; change the columns by ALTER TABLE of Hudi first"
+        )
+    return history
 
 
 def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:

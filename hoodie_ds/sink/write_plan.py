@@ -38,6 +38,7 @@ from hoodie_ds.sink.row_merge import RowMerge
 from hoodie_ds.slices.file_slice_reader import FileSliceReader
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView, WholeView
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import virtual_keys
 from hoodie_ds.timeline.instant import Action
@@ -110,6 +111,8 @@ class WritePlan:
     rows_are_merged: bool = False  # one row a key, merged with the stored one
     rescales: bool = False  # whether the table has `index` only once the write is complete
     indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
+    history: ColumnHistory = ALL_AS_NOW  # under which names files have the columns
+    numbered: str = ""  # the columns as commits number them, if they do
     change: Change | None = None  # what makes the rows from those of the table
 
     def __getstate__(self) -> dict[str, object]:
@@ -190,6 +193,7 @@ class WritePlan:
             self.ordering_fields,
             self.table.properties.delete_marker,
             self.virtual_keys,
+            history=self.history,
         )
 
     @cached_property

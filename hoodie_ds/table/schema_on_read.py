@@ -12,22 +12,30 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.renaming import Renaming
+from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
 from hoodie_ds.timeline.paths import HOODIE
 from hoodie_ds.timeline.timeline import Timeline
 
 LATEST_SCHEMA_KEY: Final = "latest_schema"
 """Key in a commit's extra metadata: the columns with their numbers."""
 
-_HISTORIES: Final = f"{HOODIE}/.schema"
+HISTORIES: Final = f"{HOODIE}/.schema"
+"""Folder of the histories, each of which has the columns of all times up to its own."""
+
 _SUFFIX: Final = ".schemacommit"
 _OPTION: Final = "hoodie.schema.on.read.enable"
 _NAMED: Final = 5
+_MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,10 @@ class NumberedColumns:
     now: dict[str, Any]
     all: tuple[dict[str, Any], ...]
 
+    def __str__(self) -> str:
+        """Return the present columns as commits carry them."""
+        return _json(self.now)
+
     def history(self) -> ColumnHistory:
         """Return under which names files have the columns."""
         renamings = tuple(_renaming(version, self.now) for version in self.all)
@@ -101,12 +113,12 @@ def columns_of(storage: Storage, timeline: Timeline, numbered: str, path: str) -
         ]
         if now["version_id"] not in map(_version, found):
             raise KeyError(now["version_id"])
-        columns = NumberedColumns(now, tuple(sorted(found, key=_version)))
+        columns = NumberedColumns(now, tuple(found))
         columns.history()
         columns.changes()
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (*_MALFORMED, CorruptFileError) as error:
         raise UnsupportedTableError(
-            f"{storage.root}: commit {path} numbers the columns ({_OPTION}), and {_HISTORIES} does "
+            f"{storage.root}: commit {path} numbers the columns ({_OPTION}), and {HISTORIES} does "
             "not say under which names data files have them; read the table with Hudi on the JVM "
             f"and {_OPTION}=true, and write the rows into a new table to read them here"
         ) from error
@@ -138,8 +150,8 @@ def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
     try:
         versions = _read(storage, files)
         changes = NumberedColumns(max(versions, key=_version), tuple(versions)).changes()
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        changes = f"{_HISTORIES} does not say which"
+    except (*_MALFORMED, CorruptFileError):
+        changes = f"{HISTORIES} does not say which"
     if changes:
         raise UnsupportedTableError(
             f"{storage.root}: commit {path} does not number the columns, as commits before it do "
@@ -149,23 +161,50 @@ def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
         )
 
 
-def refuse_to_write(storage: Storage, path: str) -> None:
-    """Refuse to write to a table whose columns have numbers: a commit of ours would drop them.
+def refuse_to_change_version(storage: Storage) -> None:
+    """Refuse to change the version of a table whose columns have numbers.
 
-    Hudi would then find its columns by their present names, or by numbers that files of ours do not
-    have. Raises `UnsupportedTableError` always.
+    The histories have other names in another layout of the timeline. Raises
+    `UnsupportedTableError` always.
     """
     raise UnsupportedTableError(
-        f"{storage.root}: commit {path} numbers the columns ({_OPTION}), which this release does "
-        f"not keep up: renamed and dropped columns would lose their values; write to the table "
-        f"with Hudi on the JVM and {_OPTION}=true, or let it write the rows into a new table"
+        f"{storage.root}: the columns have numbers ({_OPTION}), and {HISTORIES} is not converted "
+        "to another version; keep the version, or write the rows into a new table"
     )
 
 
+def put_history(table: Table, completed: Instant, body: bytes) -> None:
+    """Put the columns of all times under the time of a commit, if it numbers them; idempotent.
+
+    Called before the commit is visible. Hudi looks for histories among those of commits on the
+    active timeline alone, so each commit has one, and, as in Hudi, those of others are deleted.
+    """
+    if LATEST_SCHEMA_KEY.encode() not in body or completed.action not in WRITE_ACTIONS:
+        return
+    extra = CommitMetadata.from_bytes(body, f"commit {completed.time}").extra
+    now = json.loads(extra[LATEST_SCHEMA_KEY])
+    storage, timeline = table.storage, table.load_timeline()
+    counted = [file for file in _history_files(storage) if timeline.is_committed(_time_of(file))]
+    known = _read(storage, counted) if counted else []
+    others = [one for one in known if _version(one) != _version(now)]
+    versions = sorted([now, *others], key=_version, reverse=True)
+    name = "_".join(filter(None, (completed.time, completed.completion_time)))
+    with suppress(AlreadyExistsError):
+        storage.put_if_absent(f"{HISTORIES}/{name}{_SUFFIX}", _json({"schemas": versions}).encode())
+    kept = {completed.time, *map(_time_of, counted[-1:])}
+    for status in storage.list(HISTORIES):
+        time = _time_of(status.path)
+        if time not in kept and timeline.commit_at(time) is None and not timeline.is_pending(time):
+            storage.delete(status.path)
+
+
 def _read(storage: Storage, files: Sequence[str]) -> list[dict[str, Any]]:
-    """The versions in the newest of some histories, each of which has those of before."""
-    versions: list[dict[str, Any]] = json.loads(storage.read(max(files)))["schemas"]
-    return versions
+    """The versions in the newest of some histories, each of which has those of before; by time."""
+    path = max(files)
+    try:
+        return sorted(json.loads(storage.read(path))["schemas"], key=_version)
+    except _MALFORMED as error:
+        raise CorruptFileError(f"{storage.root}/{path}: {error!r:.200}", COPY, path) from error
 
 
 def _version(columns: dict[str, Any]) -> int:
@@ -173,12 +212,17 @@ def _version(columns: dict[str, Any]) -> int:
 
 
 def _history_files(storage: Storage) -> list[str]:
-    listed = (status.path for status in storage.list(_HISTORIES))
-    return [path for path in listed if path.endswith(_SUFFIX)]
+    """The histories, oldest first."""
+    listed = (status.path for status in storage.list(HISTORIES))
+    return sorted(path for path in listed if path.endswith(_SUFFIX))
 
 
 def _time_of(history: str) -> str:
-    return history.rpartition("/")[2].removesuffix(_SUFFIX).partition("_")[0]
+    return history.rpartition("/")[2].partition(".")[0].partition("_")[0]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _renaming(was: object, now: object) -> Renaming | None:

@@ -28,24 +28,23 @@ from hoodie_ds.table.schema_on_read import (
     check_history,
     check_same_names,
     columns_of,
-    refuse_to_write,
+    refuse_to_change_version,
 )
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Instant
+from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import PROPERTIES, commit_path
 from hoodie_ds.timeline.timeline import Timeline, once_per_timeline
 
 
-def table_schema(table: Table, timeline: Timeline, *, to_write: bool = False) -> pa.Schema | None:
-    """Return a table's user columns as of a timeline.
+def table_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
+    """Return a table's user columns as of a timeline; None for a table that has no schema yet.
 
-    None for a table that has no schema yet. `to_write` says that files and a commit with these
-    columns will be written. Raises as `column_history` and `check_writable`.
+    Raises as `column_history`.
     """
-    check = check_writable if to_write else column_history
-    check(table, timeline)
+    column_history(table, timeline)
     return declared_schema(table, timeline)
 
 
@@ -77,11 +76,20 @@ def _numbered_columns(storage: Storage, timeline: Timeline) -> NumberedColumns |
     return None
 
 
-def check_writable(table: Table, timeline: Timeline) -> None:
+def check_version_may_change(table: Table, timeline: Timeline) -> None:
     """Raise `UnsupportedTableError` if columns have numbers, or had before the newest commit."""
-    instant = schema_instant(table, timeline)
-    if numbered_columns(table, timeline) is not None and instant is not None:
-        refuse_to_write(table.storage, commit_path(instant))
+    if numbered_columns(table, timeline) is not None:
+        refuse_to_change_version(table.storage)
+
+
+def planned_columns(table: Table, timeline: Timeline, time: str) -> Timeline:
+    """Return the timeline that has the columns of the files that a plan of a time makes.
+
+    As in Hudi, numbered columns are found there by that time, whatever has changed since.
+    """
+    if numbered_columns(table, timeline) is None:
+        return timeline
+    return timeline.past(time, lambda instant: padded(instant.time) >= padded(time))
 
 
 def check_files_as_now(table: Table, timeline: Timeline) -> None:

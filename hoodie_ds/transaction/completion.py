@@ -18,6 +18,7 @@ from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.storage.decisive_put import put_decisively
 from hoodie_ds.storage.protocol import Storage, names_in
 from hoodie_ds.sync.followers import own_followers
+from hoodie_ds.table.schema_on_read import put_history
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -61,13 +62,15 @@ def put_completed(
 ) -> bool:
     """Make an instant of any action visible: notify the table's own followers, put the file.
 
-    If a process dies in between, the next one that completes the instant repeats both, so followers
-    may be notified twice. `ranges` are what the process knows of the columns of files, by path.
+    The history of numbered columns comes before, as a reader of the commit needs it. If a process
+    dies in between, the next one that completes the instant repeats all, so followers may be
+    notified twice. `ranges` are what the process knows of the columns of files, by path.
 
     Returns False if another process put a different file or rolled the instant back. Raises
     `CommitOutcomeUnknownError` if it is unknown whether the instant is visible.
     """
     path = instant_path(completed)
+    put_history(table, completed, body)
     if own := own_followers(table):
         changes = replace(FileChanges.of(completed, body, path), ranges=ranges or {})
         for follower in own:

@@ -32,8 +32,6 @@ BUCKETS = {"hoodie.bucket.index.num.buckets": "2"}
 """Apache Hudi does not record the number of buckets in the table."""
 
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
-    "v6_mor_altered": (UnsupportedTableError, "numbers the columns"),
-    "v9_cow_altered": (UnsupportedTableError, "numbers the columns"),
     "v6_cow_no_keys": (OptionError, "has no record keys"),
     "v6_mor_consistent_buckets_split": (UnsupportedTableError, "buckets that Hudi splits"),
     "v6_mor_consistent_buckets_splitting": (UnsupportedTableError, "buckets that Hudi splits"),

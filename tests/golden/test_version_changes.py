@@ -19,7 +19,7 @@ QUICK = [
     *("v6_cow_clustering_requested", "v9_mor_metadata"),
 ]
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
-    "altered": (UnsupportedTableError, "numbers the columns"),
+    "altered": (UnsupportedTableError, "columns have numbers"),
     "metadata": (OptionError, "metadata table"),
     "splitting": (UnsupportedTableError, "splits or merges buckets"),
     "v9_mor_restored": (UnsupportedTableError, "savepoints"),

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 
 import pyarrow as pa
 import pytest
 
-from hoodie_ds import HoodieTable
 from hoodie_ds.config.read_options import ReadOptions
-from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.reader.table_stream import TableStream
-from hoodie_ds.services.compaction.compactor import Compactor
-from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.sink.coordinator import Coordinator
-from tests.faults.writers import BESIDE_OTHERS, Place
+from tests.faults.writers import Place
 from tests.schema_on_read import TRIPS as COLUMNS
 from tests.schema_on_read import Columns, alter, changed, write_without_option
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day, in_turn
 
-DUE = {
-    "hoodie.compact.inline.max.delta.commits": "1",
-    "hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true",
-}
 CDC = "hoodie.table.cdc.enabled"
 LOGGING = "hoodie.table.cdc.supplemental.logging.mode"
 BLOCKS = "hoodie.logfile.data.block.format"
@@ -118,16 +109,6 @@ READS: dict[str, Callable[[Place], pa.Table]] = {
     "stream": lambda place: _streamed(place),
     "rows of the command": lambda place: pa.concat_tables(place.table.inspect.rows()),
 }
-WRITES: dict[str, Callable[[Place], object]] = {
-    "upsert": lambda place: place.table.upsert(trips(*ROWS)),
-    "insert": lambda place: place.table.insert(trips(*ROWS)),
-    "overwrite": lambda place: place.table.overwrite(trips(*ROWS)),
-    "delete": lambda place: place.table.delete(trips(*ROWS)),
-    "delete partitions": lambda place: place.table.delete_partitions(["x"]),
-    "preview": lambda place: _writer(place).preview(trips(*ROWS).schema),
-    "rescale": lambda place: place.table.rescale_buckets(4),
-    "other version": lambda place: _to_other_version(place.table),
-}
 
 
 def _images(changes: pa.Table) -> pa.Table:
@@ -137,18 +118,6 @@ def _images(changes: pa.Table) -> pa.Table:
 def _streamed(place: Place) -> pa.Table:
     stream = TableStream(place.storage, ReadOptions.parse({"path": "/t"}))
     return Scanner(stream.query("000", stream.newest("000"))).to_table()
-
-
-def _writer(place: Place) -> Coordinator:
-    return Coordinator(_parsed(place), place.storage, place.clock, place.ids)
-
-
-def _parsed(place: Place, options: Mapping[str, str] | None = None) -> WriteOptions:
-    return WriteOptions.parse({**place.opts, **(options or {}), "path": "/t"})
-
-
-def _to_other_version(table: HoodieTable) -> object:
-    return table.upgrade(9) if table.properties.version == 6 else table.downgrade(6)
 
 
 @pytest.mark.parametrize(("door", "place"), in_turn(READS, PLACES), indirect=["place"])
@@ -245,58 +214,6 @@ def test_a_job_without_the_option_goes_on_with_columns_that_stayed(place: Place)
     alter(place.storage, COLUMNS, ADDED)
     write_without_option(place.storage)
     assert found(place.table) == ROWS
-
-
-@pytest.mark.parametrize(
-    "versions", [[COLUMNS, RENAMED], [COLUMNS, ADDED]], ids=["renamed", "added"]
-)
-@pytest.mark.parametrize(("door", "place"), in_turn(WRITES, PLACES), indirect=["place"])
-def test_no_door_writes_a_commit_without_numbers(
-    place: Place, door: str, versions: list[Columns]
-) -> None:
-    alter(place.storage, *versions)
-    before = place.storage.files
-    with pytest.raises(UnsupportedTableError, match=OPTION):
-        WRITES[door](place)
-    assert place.storage.files == before
-
-
-@pytest.mark.parametrize("dry", [True, False])
-def test_services_do_not_rewrite_files_by_name(place: Place, dry: bool) -> None:
-    clusters = place.opts[TYPE] == "COPY_ON_WRITE"
-    if clusters:
-        place = Place({**place.opts, "hoodie.index.type": "SIMPLE"})
-    service = place.table.cluster if clusters else place.table.compact
-    place.table.upsert(trips(*ROWS))
-    place.table.upsert(trips(("1", "x", 2, 3.0)))
-    assert service(DUE, dry=True)
-    alter(place.storage, COLUMNS, RENAMED)
-    before = place.storage.files
-    with pytest.raises(UnsupportedTableError, match=OPTION):
-        service(DUE, dry=dry)
-    assert place.storage.files == before
-
-
-def test_a_service_that_was_planned_before_is_not_carried_out(place: Place) -> None:
-    """Hudi on the JVM does so, by the numbers."""
-    place = Place({**place.opts, TYPE: "MERGE_ON_READ"})
-    place.table.upsert(trips(*ROWS))
-    place.table.upsert(trips(("1", "x", 2, 3.0)))
-    context = ServiceContext(_parsed(place, DUE), place.storage, place.clock, place.ids)
-    assert Compactor(context).schedule()
-    alter(place.storage, COLUMNS, RENAMED)
-    with pytest.raises(UnsupportedTableError, match=OPTION):
-        place.table.compact(DUE)
-    assert place.table.timeline.pending_compactions
-
-
-def test_a_change_meanwhile_is_found_by_the_commit(place: Place) -> None:
-    place.opts |= BESIDE_OTHERS
-    batch = place.begin(trips(("1", "x", 2, 3.0)))
-    message = batch.write()
-    alter(place.storage, COLUMNS, RENAMED)
-    with pytest.raises(UnsupportedTableError, match=OPTION):
-        batch.writer.commit([message])
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import UnsupportedTableError
 from tests.golden.golden_tables import assert_rows_equal, notation
 from tests.interop.jvm_hudi import JvmHudi
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, trips
@@ -30,7 +32,6 @@ CHANGES = (
     "add columns (extra string)",
     "alter column fare after id",
 )
-NEW = trips(("1", "x", 9, 9.0))
 
 
 @pytest.mark.parametrize(
@@ -70,5 +71,50 @@ def after_the_change(jvm_hudi: JvmHudi, table: HoodieTable, path: Path) -> None:
     theirs = jvm_hudi.read(path, {OPTION: "true"}).to_pylist()
     assert_rows_equal(table.read(), notation(theirs))
     assert table.inspect.verify()
-    with pytest.raises(UnsupportedTableError, match=OPTION):
-        table.upsert(NEW)
+
+
+FIRST = ("rename column fare to cost", "drop column ts2", "alter column n type bigint")
+SECOND = ("rename column n to fare", "add columns (ts2 string)", "rename column cost to n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), by_day(product(TYPES, "689"), {(COW, "9"), (MOR, "6"), (MOR, "9")})
+)
+def test_hudi_and_we_write_in_turns(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
+) -> None:
+    """Each meets rows that the other wrote under other names, and keeps the numbers."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, VERSION: version})
+    table.upsert(wide(range(6), fare=1.0, ts2="first", n=1))
+    name = f"in_turns_{abs(hash(tmp_path))}"
+    for key, value in {**SETTINGS, VERSION: version}.items():
+        jvm_hudi.sql(f"set {key}={value}")
+    try:
+        jvm_hudi.sql(f"create table {name} using hudi location '{tmp_path}'")
+        for changes in (FIRST, SECOND):
+            for change in changes:
+                jvm_hudi.sql(f"alter table {name} {change}")
+            after_the_change(jvm_hudi, table, tmp_path)
+            rows = table.read(columns=[n for n in table.schema.names if n[0] != "_"])
+            table.upsert(rows.filter(pc.field("id").isin(["0", "1"])))
+            table.delete(where="id = '2'")
+            after_the_change(jvm_hudi, table, tmp_path)
+            jvm_hudi.sql(f"update {name} set ts = ts + 1 where id in ('1', '3')")
+            after_the_change(jvm_hudi, table, tmp_path)
+        if kind == MOR:
+            assert table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
+            after_the_change(jvm_hudi, table, tmp_path)
+        jvm_hudi.sql(f"update {name} set fare = fare + 1 where id = '4'")
+        after_the_change(jvm_hudi, table, tmp_path)
+    finally:
+        jvm_hudi.sql(f"drop table if exists {name}")
+        for key in (*SETTINGS, VERSION):
+            jvm_hudi.sql(f"reset {key}")
+
+
+def wide(numbers: Iterable[int], **values: object) -> pa.Table:
+    """Rows with more columns to change."""
+    rows = trips(*((str(number), "x", 1, 0.0) for number in numbers)).to_pylist()
+    kinds = {"fare": pa.float64(), "ts2": pa.string(), "n": pa.int32()}
+    schema = pa.schema({"id": pa.string(), "city": pa.string(), "ts": pa.int64(), **kinds})
+    return pa.Table.from_pylist([{**row, **values} for row in rows], schema=schema)

@@ -2866,9 +2866,61 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "columns that have numbers are written without",
-        skipped("refuse_to_write"),
-        "tests/integration/test_schema_on_read.py::test_no_door_writes_a_commit_without_numbers",
+        Text("    if batch.plan.numbered:\n", "    if False:\n"),
+        "tests/integration/test_numbered_columns.py::test_every_write_keeps_the_numbers",
         "P12: Hudi looks columns up by numbers that new files do not have",
+    ),
+    Mutant(
+        "a commit with numbers has no history",
+        skipped("put_history"),
+        "tests/integration/test_numbered_columns.py::test_every_write_keeps_the_numbers",
+        "P12: Hudi finds no history once the commits are archived that have one",
+    ),
+    Mutant(
+        "a history has the columns of writes that failed",
+        Text(
+            "known = _read(storage, counted) if counted else []",
+            "known = _read(storage, _history_files(storage))",
+        ),
+        "tests/integration/test_numbered_columns.py::test_a_history_of_a_write_that_failed_goes",
+        "P12: once archived, it says that files have names that none has",
+    ),
+    Mutant(
+        "histories stay for ever",
+        Text(
+            "        if time not in kept and timeline.commit_at(time) is None", "        if False"
+        ),
+        "tests/integration/test_numbered_columns.py"
+        "::test_the_history_outlives_the_archived_commits",
+        "P29: a folder grows with each commit",
+    ),
+    Mutant(
+        "rows of before are merged by the names of now",
+        Text("            context.history.renaming(base.name.instant_time),\n", ""),
+        "tests/integration/test_numbered_columns.py::test_every_write_keeps_the_numbers",
+        "P12: an upsert takes the values of all rows of its files away",
+    ),
+    Mutant(
+        "small files are copied by the names of now",
+        Text("renaming=renaming(base.name.instant_time),", ""),
+        "tests/integration/test_numbered_columns.py::test_small_files_are_filled_by_the_numbers",
+        "P12: an insert takes the values of all rows of a file away",
+    ),
+    Mutant(
+        "a plan is carried out with the names of now",
+        Text("    timeline = planned_columns(table, timeline, time)\n", ""),
+        "tests/integration/test_numbered_columns.py"
+        "::test_a_compaction_writes_the_names_of_its_plan",
+        "P12: a compacted file has names that it is not looked up by",
+    ),
+    Mutant(
+        "a table that was altered meanwhile is written to",
+        Text(
+            "if column_history(plan.table, timeline).version != plan.history.version:",
+            "if False:",
+        ),
+        "tests/integration/test_numbered_columns.py::test_a_table_altered_meanwhile_is_a_conflict",
+        "P12: a write takes the new names back",
     ),
     Mutant(
         "a commit without numbers ends the history of the columns",
@@ -2883,9 +2935,10 @@ LOCKS_AND_TURNS = [
         "P12: a renamed column is null",
     ),
     Mutant(
-        "services plan to rewrite files by name",
-        within("PlannedService.schedule_by", check_writable=nothing),
-        "tests/integration/test_schema_on_read.py::test_services_do_not_rewrite_files_by_name",
+        "services plan to rewrite files by names that are not known",
+        within("PlannedService.schedule_by", column_history=nothing),
+        "tests/integration/test_numbered_columns.py"
+        "::test_a_history_that_is_lost_stops_writes_and_plans",
         "P12: a plan is left that nobody here can carry out",
     ),
     Mutant(

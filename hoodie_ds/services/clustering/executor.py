@@ -72,6 +72,7 @@ class ClusteringExecutor:
             context.schema,
             self.context.options.merge_hook,
             self.context.options.verify_checksums,
+            history=context.history,
         ).reader()
         columns = context.kept_columns
         pieces = chain.from_iterable(reader.read(slice_, columns) for slice_ in given.slices)

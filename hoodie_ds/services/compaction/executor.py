@@ -121,6 +121,7 @@ class CompactionExecutor:
             self._ordering_fields,
             self.table.properties.delete_marker,
             context.virtual_keys,
+            history=context.history,
         )
         columns = context.kept_columns
         pieces = reader.read(slice_, columns, counts, keep_dictionaries=True, changes=changes)

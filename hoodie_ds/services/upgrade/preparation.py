@@ -24,7 +24,7 @@ from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import check_writable
+from hoodie_ds.table.table_schema import check_version_may_change
 from hoodie_ds.timeline.instant import State
 from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
@@ -92,7 +92,7 @@ def check_ready(table: Table, timeline: Timeline, to: int) -> None:
             f"{root}: log files are left that no compaction has taken in; stop the writers "
             "and set no compaction strategy that leaves file groups out, then run it again"
         )
-    check_writable(table, timeline)
+    check_version_may_change(table, timeline)
     check_savepoints(table, timeline, to)
     _check_old_logs(table, timeline, to)
 

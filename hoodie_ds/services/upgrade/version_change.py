@@ -42,7 +42,7 @@ from hoodie_ds.table.table import (
     open_table,
     update_properties,
 )
-from hoodie_ds.table.table_schema import check_writable
+from hoodie_ds.table.table_schema import check_version_may_change
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import CONVERTED, LAYOUTS, PROPERTIES_BACKUP, SUMMARIES, V1
 from hoodie_ds.timeline.rollbacks import refuse_restore
@@ -103,7 +103,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     if _begun(table) is None and not is_left_empty(table.storage, table.layout):
         timeline = table.load_timeline()  # to refuse before anything is compacted
         logged = sum(1 for _ in logged_groups(table, timeline)) if dry else 0
-        check_writable(table, timeline)
+        check_version_may_change(table, timeline)
         check_savepoints(table, timeline, to)
     if is_ordered_anew(table.properties, to):
         Log(table.storage.root).warning(

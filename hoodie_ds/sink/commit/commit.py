@@ -48,6 +48,7 @@ from hoodie_ds.sink.replay.superseded_batches import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.schema_on_read import LATEST_SCHEMA_KEY
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table.table_schema import added_with, avro_schema
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
@@ -257,6 +258,8 @@ def _checked_record(
     record, left_out = commit_record(batch.plan, messages, *given)
     if left_out:  # before any process can complete the commit without them
         put_aside(storage, timeline, instant.time, left_out)
+    if batch.plan.numbered:
+        record = record.with_extra({LATEST_SCHEMA_KEY: batch.plan.numbered})
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     # Of several batches any process that finds the manifest completes it.

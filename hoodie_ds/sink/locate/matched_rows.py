@@ -94,7 +94,7 @@ def pinned(plan: WritePlan) -> PinnedTable:
     """Return the table as a write sees it."""
     options = plan.options
     given = readable_schema(plan), options.merge_hook, options.verify_checksums
-    return PinnedTable(plan.table, plan.timeline, *given)
+    return PinnedTable(plan.table, plan.timeline, *given, history=plan.history)
 
 
 def check_changeable(plan: WritePlan, slice_: FileSlice) -> None:
