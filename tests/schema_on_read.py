@@ -49,7 +49,9 @@ def alter(storage: Storage, *versions: Columns, history: bytes | None = None) ->
     for columns in versions[1:]:
         timeline = HoodieTable(storage.root, storage=storage).timeline
         time, layout = following(timeline.latest_time or ""), timeline.layout
+        last = known[0]["max_column_id"]
         known.insert(0, numbered(int(time), columns))
+        known[0]["max_column_id"] = max(last, known[0]["max_column_id"])
         fields = [
             {"name": name, "type": ["null", AVRO[kind]], "default": None}
             for _, name, kind in columns

@@ -51,7 +51,7 @@ from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.sink.write_checks import (
     check_ordering,
     columns_to_keep,
-    history_to_write,
+    numbered_to_write,
     resolve_operation,
     stored_schema,
     warn_of_copies,
@@ -64,13 +64,14 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
 from hoodie_ds.table.metadata_table import refuse_metadata_table
+from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
     find_table,
     open_table,
 )
-from hoodie_ds.table.table_schema import declared_avro, numbered_columns, table_schema
+from hoodie_ds.table.table_schema import declared_avro, table_schema
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.timeline.timeline import Timeline
@@ -271,10 +272,9 @@ class Coordinator:
         if properties.record_key_fields:
             index = choose_index(properties, self.options, table, timeline)
         stored = table_schema(table, timeline) if table else None
-        numbered = numbered_columns(table, timeline) if table else None
         kept = columns_to_keep(schema, stored, table, timeline, operation, self.options)
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
-        history = history_to_write(self.storage, numbered, columns, stored, properties)
+        numbered = numbered_to_write(table, timeline, columns, self.options) if table else None
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
         merger_of(properties, self.options.merge_hook)  # refuses a hook that cannot be imported
@@ -288,7 +288,7 @@ class Coordinator:
             key_generator=KeyGenerator.of(key_spec(properties, self.options)),
             declared=declared_avro(table, timeline) if table else None,
             kept=kept,
-            history=history,
+            history=ALL_AS_NOW if numbered is None else numbered.history(),
             numbered="" if numbered is None else str(numbered),
         )
 

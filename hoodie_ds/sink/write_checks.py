@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -26,11 +27,11 @@ from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
 from hoodie_ds.sink.write_plan import WritePlan, needed_to_delete
-from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.metadata_table import record_index
-from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory, NumberedColumns
+from hoodie_ds.table.numbering import with_numbers
+from hoodie_ds.table.schema_on_read import NumberedColumns
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import added_columns
+from hoodie_ds.table.table_schema import added_columns, numbered_columns, table_schema
 from hoodie_ds.timeline.timeline import Timeline
 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
@@ -167,34 +168,34 @@ def _is_foreign(name: str, stored: Collection[str]) -> bool:
     return name in HIDDEN_COLUMNS or (index and name not in stored)
 
 
-def history_to_write(
-    storage: Storage,
-    numbered: NumberedColumns | None,
-    columns: pa.Schema,
-    stored: pa.Schema | None,
-    properties: TableProperties,
-) -> ColumnHistory:
-    """Return under which names files have the columns of a table that is written to.
+def numbered_to_write(
+    table: Table, timeline: Timeline, columns: pa.Schema, options: WriteOptions
+) -> NumberedColumns | None:
+    """Return the columns with their numbers once a batch is in, if they have numbers.
 
-    `UnsupportedTableError` if columns are numbered, and a batch adds one or gives one a wider type,
-    or keys and paths were made of columns that had other names.
+    `UnsupportedTableError` if keys and paths were made of columns that had other names, and
+    `SchemaError` if a column that the batch adds cannot be numbered.
     """
-    if numbered is None:
-        return ALL_AS_NOW
-    history = numbered.history()
+    numbered, stored = numbered_columns(table, timeline), table_schema(table, timeline)
+    if numbered is None or stored is None:
+        return None
+    history, properties = numbered.history(), table.properties
     fields = (*properties.record_key_fields, *properties.partition_fields)
     if not history.keeps({path.partition(".")[0] for path in fields}):
         raise UnsupportedTableError(
-            f"{storage.root}: a column of the record key or the partition path "
+            f"{table.storage.root}: a column of the record key or the partition path "
             f"({', '.join(fields)}) was renamed, so stored keys and paths are not those of the "
             "table's rows; write the rows into a new table"
         )
-    if columns != stored:
-        raise UnsupportedTableError(
-            f"{storage.root}: the table's columns have numbers, and a batch that adds columns or "
-            "widens them is not supported there; change the columns by ALTER TABLE of Hudi first"
+    if columns == stored:
+        return numbered
+    if options.batches_per_commit > 1:
+        raise OptionError(
+            OperationOptions.batches_per_commit.key,
+            options.batches_per_commit,
+            "columns are numbered by commits, and this batch adds some or widens them",
         )
-    return history
+    return replace(numbered, now=with_numbers(numbered.now, stored, columns))
 
 
 def check_ordering(schema: pa.Schema, properties: TableProperties) -> None:

@@ -6,6 +6,7 @@ may complete after a write that added a column.
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from functools import lru_cache
 
@@ -74,6 +75,13 @@ def _numbered_columns(storage: Storage, timeline: Timeline) -> NumberedColumns |
     if not commit.is_ours:  # our commits check the same before they are made
         check_history(storage, timeline, path)
     return None
+
+
+def numbered_by(numbered: str, table: Table, timeline: Timeline, time: str) -> str:
+    """Return numbered columns as a commit of a time carries them: its own, if they are new."""
+    if numbered == str(numbered_columns(table, timeline)):
+        return numbered
+    return json.dumps({**json.loads(numbered), "version_id": int(time)}, separators=(",", ":"))
 
 
 def check_version_may_change(table: Table, timeline: Timeline) -> None:

@@ -6,6 +6,8 @@ A model in plain Python has the rows of Hudi's own answer, and changes with each
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.table.numbering import with_numbers
 from hoodie_ds.timeline.loading import read_commit
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
 
@@ -62,6 +65,65 @@ def test_writes_meet_rows_of_all_names(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_batch_adds_and_widens_columns(name: str, tmp_path: Path) -> None:
+    """Also a column that has the name of one that was dropped, and fields at whatever depth."""
+    altered = Altered(name, tmp_path)
+    kinds = {
+        "at": pa.struct({"lon": pa.float64(), "y": pa.int64(), "x": pa.float64()}),
+        "items": pa.list_(pa.struct({"width": pa.int64(), "n": pa.string(), "w": pa.int32()})),
+        "prices": pa.map_(pa.string(), pa.struct({"cost": pa.float64(), "v": pa.string()})),
+        "name": pa.string(),
+        "tags": pa.list_(pa.struct({"a": pa.decimal128(10, 2)})),
+    }
+    row = altered.rows["k01"] | {"name": "again", "ts": 99}
+    row |= {"at": {"lon": 1.0, "y": 1 << 40, "x": 2.0}, "prices": [("k", {"cost": 1.0, "v": "v"})]}
+    row |= {"items": [{"width": 1, "n": "n", "w": 2}], "tags": [{"a": "1.50"}]}
+    schema = pa.schema({n: altered.table.schema.field(n).type for n in altered.columns} | kinds)
+    given = row | {"tags": [{"a": Decimal("1.50")}]}
+    altered.table.upsert(pa.Table.from_pylist([given], schema=schema))
+    for other in altered.rows.values():
+        other |= {"name": None, "tags": None}
+        other["at"] |= {"x": None}
+        other["items"] = [item | {"w": None} for item in other["items"]]
+        other["prices"] = [[key, value | {"v": None}] for key, value in other["prices"]]
+    altered.rows["k01"] = row | {"prices": [["k", {"cost": 1.0, "v": "v"}]]}
+    altered.columns = schema.names
+    altered.check()
+    assert altered.table.compact(COMPACTED) if "mor" in name else altered.table.cluster(CLUSTERED)
+    altered.check()
+    now, before = _histories(tmp_path / name)[-1]["schemas"][:2]
+    numbers = sorted(_numbers(now))
+    assert numbers == sorted(set(numbers))
+    assert {*numbers} - {*_numbers(before)} == {*range(25, now["max_column_id"] + 1)}
+
+
+def test_numbers_are_those_that_hudi_gives(tmp_path: Path) -> None:
+    """``add columns (qty bigint)`` of the golden tables."""
+    path = unzip_table("v6_mor_altered", tmp_path)
+    versions = _histories(path)[-1]["schemas"][::-1]
+    at = next(n for n, one in enumerate(versions) if one["max_column_id"] == 23)
+    before, after = versions[at - 1 : at + 1]
+    (added,) = (one for one in after["fields"] if one["id"] == 23)
+    columns = pa.schema([(one["name"], pa.string()) for one in before["fields"][5:]])
+    ours = with_numbers(before, columns, columns.append(pa.field("qty", pa.int64())))
+    assert ours == {**after, "version_id": before["version_id"]}
+    assert ours["fields"][-1] == added
+
+
+def _histories(path: Path) -> list[dict[str, Any]]:
+    files = sorted((path / ".hoodie/.schema").glob("*.schemacommit"))
+    return [json.loads(file.read_bytes()) for file in files]
+
+
+def _numbers(node: object) -> Iterator[int]:
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):  # type: ignore
+        if key in ("id", "element_id", "key_id", "value_id"):
+            yield value
+        elif isinstance(value, dict | list):
+            yield from _numbers(value)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_write_says_of_the_columns_what_hudi_said(name: str, tmp_path: Path) -> None:
     altered = Altered(name, tmp_path)
     storage, commits = LocalStorage(str(tmp_path / name)), altered.table.timeline.commits
@@ -70,5 +132,4 @@ def test_a_write_says_of_the_columns_what_hudi_said(name: str, tmp_path: Path) -
         read_commit(storage, i) for i in (commits[-1], altered.table.timeline.commits[-1])
     )
     assert json.loads(ours.extra["latest_schema"]) == json.loads(theirs.extra["latest_schema"])
-    histories = sorted((tmp_path / name / ".hoodie/.schema").glob("*.schemacommit"))
-    assert json.loads(histories[-1].read_bytes()) == json.loads(histories[-2].read_bytes())
+    assert _histories(tmp_path / name)[-1] == _histories(tmp_path / name)[-2]

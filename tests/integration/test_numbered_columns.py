@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from itertools import product
+from itertools import count, product
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -13,7 +13,13 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import UnsupportedTableError, WriteConflictError
+from hoodie_ds.errors import (
+    HoodieError,
+    OptionError,
+    SchemaError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
@@ -100,6 +106,61 @@ def _check(place: Place, rows: list[tuple[object, ...]], versions: Mapping[str, 
     )
     ended = f"_{newest.completion_time}" if newest.completion_time else ""
     assert f".hoodie/.schema/{newest.time}{ended}.schemacommit" in place.storage.files
+
+
+DROPPED = COLUMNS[:3]
+FARES = [("1", 9.0), ("2", None)]
+
+
+def test_a_new_column_has_a_number_that_none_had(place: Place) -> None:
+    """Else a column that was dropped comes back in one that has its name now."""
+    alter(place.storage, RENAMED, DROPPED)
+    known = stored_history(place.storage)
+    place.table.upsert(trips(NEW))
+    assert place.read("id", "fare") == FARES
+    newest = place.table.timeline.commits[-1]
+    now, *before = stored_history(place.storage)
+    assert before == known
+    assert (now["version_id"], now["max_column_id"]) == (int(newest.time), 9)
+    assert now["fields"][-1] == {"id": 9, "name": "fare", "optional": True, "type": "double"}
+    assert json.loads(read_commit(place.storage, newest).extra["latest_schema"]) == now
+    service = place.table.compact if place.opts[TYPE] == MOR else place.table.upsert
+    service(DUE if place.opts[TYPE] == MOR else trips(NEW))
+    assert place.read("id", "fare") == FARES
+    assert stored_history(place.storage) == [now, *before]
+    alter(place.storage, [*DROPPED, (9, "fare", "double")], [*DROPPED, (9, "cost", "double")])
+    assert place.read("id", "cost") == FARES
+
+
+def test_columns_that_two_writers_add_are_a_conflict(place: Place) -> None:
+    place.opts |= BESIDE_OTHERS
+    one = costs(NEW).append_column("a", pa.array(["a"]))
+    other = costs(("5", "y", 1, 5.0)).append_column("b", pa.array(["b"]))
+    begun = place.begin(one)
+    message = begun.write()
+    place.table.upsert(other)
+    with pytest.raises(WriteConflictError, match="the columns of"):
+        begun.writer.commit([message])
+    place.table.upsert(one)
+    assert place.read("id", "a", "b") == [*(("1", "a", None), ("2", None, None), ("5", None, "b"))]
+    numbers = [field["id"] for field in stored_history(place.storage)[0]["fields"]]
+    assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "error"),
+    [
+        (pa.array([0], pa.timestamp("us")), {}, SchemaError),
+        (pa.array([0]), {"hoodie.streaming.batches.per.commit": "2"}, OptionError),
+    ],
+)
+def test_columns_that_cannot_be_numbered_are_refused(
+    place: Place, values: pa.Array, options: dict[str, str], error: type[HoodieError]
+) -> None:
+    before = place.storage.files
+    with pytest.raises(error, match="number"):
+        place.begin(costs(NEW).append_column("new", values), **options)
+    assert place.storage.files == before
 
 
 @pytest.mark.parametrize("logging", ["DATA_BEFORE_AFTER", "OP_KEY_ONLY"])
@@ -238,7 +299,7 @@ def test_the_version_of_the_table_stays(place: Place) -> None:
 
 @pytest.mark.parametrize("version", ["6", pytest.param("9", marks=pytest.mark.slow)])
 def test_a_commit_is_never_seen_without_its_history(version: str) -> None:
-    start = _altered(COW, version).storage
+    start, every = _altered(COW, version).storage, count()
 
     def at(storage: Storage) -> Place:
         there = Place({**TRIPS, TYPE: COW, VERSION: version})
@@ -248,9 +309,14 @@ def test_a_commit_is_never_seen_without_its_history(version: str) -> None:
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
         found = at(left).read("id", "city", "ts", "cost")
         assert found in ([[NEW, SECOND]] if raised is None else BEFORE_AND_AFTER)
+        if next(every) % 7 == 0:
+            at(left).table.upsert(new)
+            assert at(left).read("id", "new") == [("1", 7), ("2", None)]
+
+    new = costs(NEW).append_column("new", pa.array([7]))
 
     def play(storage: Storage) -> None:
-        at(storage).table.upsert(costs(NEW))
+        at(storage).table.upsert(new)
 
     assert sweep(start, play, check, CRASHES) > 20
     assert timeline_of(start).num_completed == 2

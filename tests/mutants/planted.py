@@ -2914,6 +2914,18 @@ LOCKS_AND_TURNS = [
         "P12: a compacted file has names that it is not looked up by",
     ),
     Mutant(
+        "a new column has the number of one that was dropped",
+        Text('count(numbered["max_column_id"] + 1)', 'count(numbered["max_column_id"])'),
+        "tests/integration/test_numbered_columns.py::test_a_new_column_has_a_number_that_none_had",
+        "P12: a column that was dropped comes back with another of its name",
+    ),
+    Mutant(
+        "columns that a batch adds have the version of before",
+        Text('{**json.loads(numbered), "version_id": int(time)}', "json.loads(numbered)"),
+        "tests/integration/test_numbered_columns.py::test_a_new_column_has_a_number_that_none_had",
+        "P12: files of before are taken to have the new column",
+    ),
+    Mutant(
         "a table that was altered meanwhile is written to",
         Text(
             "if column_history(plan.table, timeline).version != plan.history.version:",

@@ -50,7 +50,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.schema_on_read import LATEST_SCHEMA_KEY
 from hoodie_ds.table.table import open_table
-from hoodie_ds.table.table_schema import added_with, avro_schema
+from hoodie_ds.table.table_schema import added_with, avro_schema, numbered_by
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
 from hoodie_ds.timeline.loading import is_archived, load_timeline, read_commit
@@ -259,7 +259,8 @@ def _checked_record(
     if left_out:  # before any process can complete the commit without them
         put_aside(storage, timeline, instant.time, left_out)
     if batch.plan.numbered:
-        record = record.with_extra({LATEST_SCHEMA_KEY: batch.plan.numbered})
+        numbered = numbered_by(batch.plan.numbered, batch.plan.table, timeline, instant.time)
+        record = record.with_extra({LATEST_SCHEMA_KEY: numbered})
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     # Of several batches any process that finds the manifest completes it.

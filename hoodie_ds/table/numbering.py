@@ -1,0 +1,105 @@
+"""Numbers of columns that a write adds to those of Hudi's schema on read.
+
+A new column, at whatever depth, gets a number that no other has had, so that what files have under
+its name is not taken for it. See `hoodie_ds.table.schema_on_read`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hoodie_ds.errors import SchemaError
+
+_NAMES: Final = {
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+    pa.time64("us"): "time",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
+"""Hudi's names of types, of those that it also reads back: none of local timestamps."""
+
+
+def with_numbers(
+    numbered: Mapping[str, Any], stored: pa.Schema, columns: pa.Schema
+) -> dict[str, Any]:
+    """Return numbered columns, as Hudi's JSON, with what a batch has added and widened.
+
+    `stored` are the user columns that they are, and `columns` those that they become; both are
+    normalised. A `SchemaError` names a column whose type Hudi cannot number.
+    """
+    numbers = count(numbered["max_column_id"] + 1)
+    others = [field for field in numbered["fields"] if field["name"] not in stored.names]
+    fields = [*others, *_fields(numbered["fields"], stored, columns, numbers, "")]
+    return {**numbered, "max_column_id": next(numbers) - 1, "fields": fields}
+
+
+def _fields(
+    numbered: Iterable[dict[str, Any]],
+    stored: Iterable[pa.Field],
+    fields: Iterable[pa.Field],
+    numbers: Iterator[int],
+    parent: str,
+) -> Iterator[dict[str, Any]]:
+    known, types = {f["name"]: f for f in numbered}, {f.name: f.type for f in stored}
+    for field in fields:
+        name, path = field.name, f"{parent}{field.name}"
+        if name in known:
+            kind = _changed(known[name]["type"], types[name], field.type, numbers, path)
+            yield {**known[name], "type": kind}
+        else:
+            number = next(numbers)
+            kind = _new(field.type, numbers, path)
+            yield {"id": number, "name": name, "optional": True, "type": kind}
+
+
+def _changed(
+    numbered: Any,  # noqa: ANN401
+    stored: pa.DataType,
+    kind: pa.DataType,
+    numbers: Iterator[int],
+    path: str,
+) -> object:
+    if stored == kind:
+        return numbered
+    match numbered:
+        case {"type": "record", "fields": [*fields]}:
+            return {**numbered, "fields": [*_fields(fields, stored, kind, numbers, f"{path}.")]}
+        case {"type": "array", "element": inner}:
+            below = _changed(inner, stored.value_type, kind.value_type, numbers, f"{path}.element")
+            return {**numbered, "element": below}
+        case {"type": "map", "value": inner}:
+            below = _changed(inner, stored.item_type, kind.item_type, numbers, f"{path}.value")
+            return {**numbered, "value": below}
+    return _new(kind, numbers, path)
+
+
+def _new(kind: pa.DataType, numbers: Iterator[int], path: str) -> object:
+    if pa.types.is_struct(kind):
+        return {"type": "record", "fields": [*_fields((), (), kind, numbers, f"{path}.")]}
+    if pa.types.is_list(kind):
+        number = next(numbers)
+        element = _new(kind.value_type, numbers, f"{path}.element")
+        return {"type": "array", "element_id": number, "element": element, "element_optional": True}
+    if pa.types.is_map(kind):
+        key, number = next(numbers), next(numbers)
+        value = _new(kind.item_type, numbers, f"{path}.value")
+        keys = {"key_id": key, "key": "string", "value_id": number}
+        return {"type": "map", **keys, "value": value, "value_optional": True}
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    if kind not in _NAMES:
+        raise SchemaError(
+            f"column {path!r} is {kind}, a type that Hudi 1.2 does not read back from the numbers "
+            "of a table's columns; cast it, timestamps to those with a zone"
+        )
+    return _NAMES[kind]
