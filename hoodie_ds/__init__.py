@@ -43,6 +43,7 @@ from hoodie_ds.errors import (
 
 if TYPE_CHECKING:
     from hoodie_ds.api.hoodie_table import HoodieTable
+    from hoodie_ds.api.table_alteration import TableAlteration
     from hoodie_ds.api.table_merge import TableMerge
     from hoodie_ds.config.properties.table_properties import TableProperties
     from hoodie_ds.config.service_switches import Service
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from hoodie_ds.services.upgrade.version_change import VersionChange
     from hoodie_ds.sink.bucket_rescale import BucketRescale
     from hoodie_ds.sink.messages import WriteResult
+    from hoodie_ds.sink.table_alteration import Alteration
     from hoodie_ds.sync.delta.sync import DeltaSync
     from hoodie_ds.sync.results import CatalogSync, TableSync
     from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan
@@ -86,6 +88,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
+    "Alteration",
     "BucketRescale",
     "CatalogError",
     "CatalogSync",
@@ -133,6 +136,7 @@ __all__ = [
     "ServiceResult",
     "ServicesResult",
     "StorageError",
+    "TableAlteration",
     "TableDiff",
     "TableFiles",
     "TableMerge",
@@ -161,6 +165,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Alteration": "hoodie_ds.sink.table_alteration",
     "BucketRescale": "hoodie_ds.sink.bucket_rescale",
     "CatalogSync": "hoodie_ds.sync.results",
     "CleanerPlan": "hoodie_ds.timeline.bodies.clean_metadata",
@@ -191,6 +196,7 @@ _MODULES = {
     "ServicesResult": "hoodie_ds.datasource.services_job",
     "TableDiff": "hoodie_ds.inspection.changes",
     "TableFiles": "hoodie_ds.inspection.files",
+    "TableAlteration": "hoodie_ds.api.table_alteration",
     "TableMerge": "hoodie_ds.api.table_merge",
     "TableOverview": "hoodie_ds.inspection.overview",
     "TableProperties": "hoodie_ds.config.properties.table_properties",

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
+from hoodie_ds.api.names_of_others import NAMES_OF_OTHERS
+from hoodie_ds.api.table_alteration import TableAlteration
 from hoodie_ds.api.table_merge import TableMerge, source_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
 from hoodie_ds.config.given_options import strings
@@ -76,31 +78,6 @@ from hoodie_ds.sync.run import CatalogEntries
 from hoodie_ds.table.table import open_table
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.timeline import Timeline
-
-_NAMES_OF_OTHERS: Final = {
-    "alias": "upsert(rows) merges rows by key",
-    "append": "insert(rows) adds rows, upsert(rows) merges them by key",
-    "create_checkpoint": "none is needed; archive() shortens the timeline",
-    "current_snapshot": "timeline.completed has the commits",
-    "drop": "delete(rows), delete_partitions(paths) delete; the table is its folder",
-    "files": "inspect.files() has partitions and file groups with their files",
-    "file_uris": "inspect.files() has partitions and file groups with their files",
-    "get_add_actions": "inspect.files() has partitions and file groups with their files",
-    "history": "inspect.commits() has what each commit did",
-    "load_as_version": "read(as_of=...) reads an earlier moment",
-    "metadata": "properties and inspect.show() have it",
-    "optimize": "compact() merges log files, cluster() rewrites small files",
-    "partitions": "inspect.files().partitions has them with their sizes",
-    "refs": "savepoint() keeps a commit; timeline.savepoints has them",
-    "snapshots": "timeline.completed has the commits",
-    "to_arrow": "read() returns an Arrow table",
-    "to_polars": "polars.DataFrame(table) takes it",
-    "to_pyarrow_dataset": "scan() streams rows, with columns and a filter",
-    "to_pyarrow_table": "read() returns an Arrow table",
-    "vacuum": "clean() deletes old files",
-    "version": "timeline.completed has the commits",
-}
-"""Method names of other libraries, and their counterparts here."""
 
 
 class HoodieTable:
@@ -168,7 +145,7 @@ class HoodieTable:
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
             """Name the counterpart of a method of another library."""
             error = f"{type(self).__name__!r} object has no attribute {name!r}"
-            hint = _NAMES_OF_OTHERS.get(name)
+            hint = NAMES_OF_OTHERS.get(name)
             raise AttributeError(f"{error}; {hint}" if hint else error, name=name, obj=self)
 
     def upsert(self, rows: Rows, options: Mapping[str, str] | None = None) -> WriteResult:
@@ -343,6 +320,20 @@ class HoodieTable:
         """
         begins = partial(self._coordinator, Operation.UPSERT)
         return TableMerge(begins, self._written, source_rows(source, self.schema), on)
+
+    def alter(self) -> TableAlteration:
+        """Change the table's columns without rewriting a file, as ALTER TABLE of Hudi does.
+
+        Nothing is done before `TableAlteration.execute`. From then on the columns have numbers
+        (Hudi's schema on read), by which they are found in files that have them under other names
+        or types; Hudi on the JVM needs ``hoodie.schema.on.read.enable=true`` for such a table.
+
+        Returns
+        -------
+        TableAlteration
+            What takes the changes, such as `TableAlteration.rename`.
+        """
+        return TableAlteration(partial(self._coordinator, Operation.UPSERT), self._written)
 
     def delete_partitions(
         self,

@@ -106,7 +106,9 @@ class Coordinator:
         """Return the coordinator with this machine's clock, random source and file systems."""
         return cls(options, storage_to_write(options), SystemClock(), RandomIds())
 
-    def begin(self, schema: pa.Schema, query_id: str = "", *, is_stream: bool = False) -> Batch:
+    def begin(
+        self, schema: pa.Schema | None, query_id: str = "", *, is_stream: bool = False
+    ) -> Batch:
         """Decide everything about a batch, before any of its tasks runs.
 
         Checks options, table and schema; recovers what an earlier, failed attempt left; reads the
@@ -114,7 +116,8 @@ class Coordinator:
         itself: its first row creates the table, if there is none, and opens the instant. If
         anything does not allow the write, it raises a `HoodieError`.
 
-        `query_id` is for the instant's record only. With `is_stream` the batch runs the table
+        `schema` is None for the columns that the recovered table has. `query_id` is for the
+        instant's record only. With `is_stream` the batch runs the table
         services of a stream.
         """
         found = left_over(self.storage)  # before the timeline is loaded
@@ -154,20 +157,34 @@ class Coordinator:
         found = self._of_own_rows()
         if found is None:
             return None
-        begun, columns = found
-        batch = begun.begin(columns)
+        batch = found.begin(None)
         return replace(batch, plan=self._changing(batch.plan, change_of))
 
     def preview_change(self, change_of: Callable[[WritePlan], Change]) -> WritePlan | None:
         """Return the plan that `begin_change` would make, by reading alone; see `preview`."""
         found = self._of_own_rows()
-        return None if found is None else self._changing(found[0].preview(found[1]), change_of)
+        return None if found is None else self._changing(found.preview(None), change_of)
 
-    def _of_own_rows(self) -> tuple[Coordinator, pa.Schema] | None:
-        """What begins a batch of the table's own rows, and their columns."""
+    def begin_alteration(self, alter: Callable[[WritePlan], WritePlan]) -> Batch | None:
+        """Decide everything about a commit without rows whose plan `alter` changes.
+
+        None if nothing was committed to the table. For the rest see `begin`.
+        """
+        found = self._of_own_rows()
+        if found is None:
+            return None
+        batch = found.begin(None)
+        return replace(batch, plan=alter(batch.plan))
+
+    def preview_alteration(self, alter: Callable[[WritePlan], WritePlan]) -> WritePlan | None:
+        """Return the plan that `begin_alteration` would make, by reading alone; see `preview`."""
+        found = self._of_own_rows()
+        return None if found is None else alter(found.preview(None))
+
+    def _of_own_rows(self) -> Coordinator | None:
+        """What begins a batch of the table's own rows; None if it has no columns yet."""
         table = open_table(self.storage)
-        columns = table_schema(table, table.load_timeline())
-        if columns is None:
+        if table_schema(table, table.load_timeline()) is None:
             return None
         if self.options.batches_per_commit > 1:
             raise OptionError(
@@ -176,9 +193,9 @@ class Coordinator:
                 "a change of rows reads the table as of its last instant, and needs its own",
             )
         if table.properties.record_key_fields:
-            return self, columns
+            return self
         # no rows that come are merged there
-        return replace(self, options=replace(self.options, operation=None)), columns
+        return replace(self, options=replace(self.options, operation=None))
 
     def _changing(self, plan: WritePlan, change_of: Callable[[WritePlan], Change]) -> WritePlan:
         plan = replace(plan, operation=self.options.operation or plan.operation)
@@ -186,7 +203,7 @@ class Coordinator:
 
     def preview(
         self,
-        schema: pa.Schema,
+        schema: pa.Schema | None,
         timeline: Timeline | None = None,
         pin: Callable[[Callable[[], Timeline]], Timeline] | None = None,
     ) -> WritePlan:
@@ -252,7 +269,7 @@ class Coordinator:
         self,
         table: Table | None,
         properties: TableProperties,
-        schema: pa.Schema,
+        schema: pa.Schema | None,
         timeline: Timeline,
     ) -> WritePlan:
         """Check options, table and schema against one another."""
@@ -272,6 +289,8 @@ class Coordinator:
         if properties.record_key_fields:
             index = choose_index(properties, self.options, table, timeline)
         stored = table_schema(table, timeline) if table else None
+        if schema is None:
+            schema = stored or pa.schema([])
         kept = columns_to_keep(schema, stored, table, timeline, operation, self.options)
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         numbered = numbered_to_write(table, timeline, columns, self.options) if table else None
@@ -299,7 +318,11 @@ class Coordinator:
             check_condition_obeyed(self.storage, self.ids.unique())
 
     def _recovered(
-        self, table: Table, plan: WritePlan, schema: pa.Schema, found: Mapping[str, frozenset[str]]
+        self,
+        table: Table,
+        plan: WritePlan,
+        schema: pa.Schema | None,
+        found: Mapping[str, frozenset[str]],
     ) -> WritePlan:
         """Recover the table, and return the plan for the recovered table."""
         if table.properties.metadata_partitions and self.options.metadata_enable is False:

@@ -45,6 +45,17 @@ from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.pending_action import write_action
 
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """What a write without rows does to the table's columns."""
+
+    before: pa.Schema  # the user columns that the table had
+    first: str  # those columns with numbers, as JSON, if the write is the first to number them
+    added: tuple[str, ...]  # columns that batches have added, by their names from now on
+    changes: bool  # whether anything changes
+
+
 Change: TypeAlias = RowChange | RowMerge
 """What a write does to the table's own rows."""
 
@@ -113,6 +124,7 @@ class WritePlan:
     indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
     history: ColumnHistory = ALL_AS_NOW  # under which names files have the columns
     numbered: str = ""  # the columns as commits number them, if they do
+    columns: ColumnChange | None = None  # what becomes of the columns, if there are no rows
     change: Change | None = None  # what makes the rows from those of the table
 
     def __getstate__(self) -> dict[str, object]:

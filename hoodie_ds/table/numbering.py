@@ -1,4 +1,4 @@
-"""Numbers of columns that a write adds to those of Hudi's schema on read.
+"""Numbers of columns, as Hudi's schema on read gives them.
 
 A new column, at whatever depth, gets a number that no other has had, so that what files have under
 its name is not taken for it. See `hoodie_ds.table.schema_on_read`.
@@ -7,26 +7,35 @@ its name is not taken for it. See `hoodie_ds.table.schema_on_read`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count
+from itertools import chain, count
 from typing import Any, Final
 
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
 
-_NAMES: Final = {
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.date32(): "date",
-    pa.time64("us"): "time",
-    pa.timestamp("us", "UTC"): "timestamp",
+TYPES: Final = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us", "UTC"),
 }
-"""Hudi's names of types, of those that it also reads back: none of local timestamps."""
+"""Types by Hudi's names, of those that it also reads back: none of local timestamps."""
+
+_NAMES: Final = {kind: name for name, kind in TYPES.items()}
+
+
+def numbered_anew(schema: pa.Schema) -> dict[str, Any]:
+    """Return the columns of a table that have no numbers yet, meta columns first, as Hudi does."""
+    numbers = count()
+    kind = kind_of(pa.struct(list(schema)), numbers, "")
+    return {"max_column_id": next(numbers) - 1, "version_id": 0, **kind}
 
 
 def with_numbers(
@@ -57,9 +66,7 @@ def _fields(
             kind = _changed(known[name]["type"], types[name], field.type, numbers, path)
             yield {**known[name], "type": kind}
         else:
-            number = next(numbers)
-            kind = _new(field.type, numbers, path)
-            yield {"id": number, "name": name, "optional": True, "type": kind}
+            yield new_field(field, numbers, path)
 
 
 def _changed(
@@ -80,19 +87,33 @@ def _changed(
         case {"type": "map", "value": inner}:
             below = _changed(inner, stored.item_type, kind.item_type, numbers, f"{path}.value")
             return {**numbered, "value": below}
-    return _new(kind, numbers, path)
+    return kind_of(kind, numbers, path)
 
 
-def _new(kind: pa.DataType, numbers: Iterator[int], path: str) -> object:
+def new_field(field: pa.Field, numbers: Iterator[int], path: str) -> dict[str, Any]:
+    """Return a new column or field at a path; its number comes before those within it."""
+    number = next(numbers)
+    kind = kind_of(field.type, numbers, path)
+    return {"id": number, "name": field.name, "optional": True, "type": kind}
+
+
+def kind_of(kind: pa.DataType, numbers: Iterator[int], path: str) -> Any:  # noqa: ANN401
+    """Return a type as Hudi's JSON; the fields of a struct are numbered before those in them."""
     if pa.types.is_struct(kind):
-        return {"type": "record", "fields": [*_fields((), (), kind, numbers, f"{path}.")]}
+        own = [next(numbers) for _ in kind]
+        parent = f"{path}." if path else ""
+        fields = [
+            new_field(field, chain([number], numbers), f"{parent}{field.name}")
+            for number, field in zip(own, kind, strict=True)
+        ]
+        return {"type": "record", "fields": fields}
     if pa.types.is_list(kind):
         number = next(numbers)
-        element = _new(kind.value_type, numbers, f"{path}.element")
+        element = kind_of(kind.value_type, numbers, f"{path}.element")
         return {"type": "array", "element_id": number, "element": element, "element_optional": True}
     if pa.types.is_map(kind):
         key, number = next(numbers), next(numbers)
-        value = _new(kind.item_type, numbers, f"{path}.value")
+        value = kind_of(kind.item_type, numbers, f"{path}.value")
         keys = {"key_id": key, "key": "string", "value_id": number}
         return {"type": "map", **keys, "value": value, "value_optional": True}
     if pa.types.is_decimal(kind):

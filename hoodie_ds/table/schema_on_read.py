@@ -29,6 +29,13 @@ from hoodie_ds.timeline.timeline import Timeline
 LATEST_SCHEMA_KEY: Final = "latest_schema"
 """Key in a commit's extra metadata: the columns with their numbers."""
 
+ALTER_SCHEMA: Final = "ALTER_SCHEMA"
+"""Hudi's name of the operation that changes columns."""
+
+FIRST_KEY: Final = "_hoodie_ds_first_columns"
+"""Key in the extra metadata of the first commit that numbers columns: those of before, in a list.
+"""
+
 HISTORIES: Final = f"{HOODIE}/.schema"
 """Folder of the histories, each of which has the columns of all times up to its own."""
 
@@ -75,7 +82,7 @@ class NumberedColumns:
 
     def __str__(self) -> str:
         """Return the present columns as commits carry them."""
-        return _json(self.now)
+        return as_json(self.now)
 
     def history(self) -> ColumnHistory:
         """Return under which names files have the columns."""
@@ -185,12 +192,14 @@ def put_history(table: Table, completed: Instant, body: bytes) -> None:
     now = json.loads(extra[LATEST_SCHEMA_KEY])
     storage, timeline = table.storage, table.load_timeline()
     counted = [file for file in _history_files(storage) if timeline.is_committed(_time_of(file))]
-    known = _read(storage, counted) if counted else []
+    known = _read(storage, counted) if counted else json.loads(extra.get(FIRST_KEY, "[]"))
     others = [one for one in known if _version(one) != _version(now)]
     versions = sorted([now, *others], key=_version, reverse=True)
     name = "_".join(filter(None, (completed.time, completed.completion_time)))
     with suppress(AlreadyExistsError):
-        storage.put_if_absent(f"{HISTORIES}/{name}{_SUFFIX}", _json({"schemas": versions}).encode())
+        storage.put_if_absent(
+            f"{HISTORIES}/{name}{_SUFFIX}", as_json({"schemas": versions}).encode()
+        )
     kept = {completed.time, *map(_time_of, counted[-1:])}
     for status in storage.list(HISTORIES):
         time = _time_of(status.path)
@@ -221,7 +230,8 @@ def _time_of(history: str) -> str:
     return history.rpartition("/")[2].partition(".")[0].partition("_")[0]
 
 
-def _json(value: object) -> str:
+def as_json(value: object) -> str:
+    """Return JSON as Hudi writes it."""
     return json.dumps(value, separators=(",", ":"))
 
 

@@ -26,6 +26,7 @@ from hoodie_ds.table.schema_on_read import (
     LATEST_SCHEMA_KEY,
     ColumnHistory,
     NumberedColumns,
+    as_json,
     check_history,
     check_same_names,
     columns_of,
@@ -81,7 +82,7 @@ def numbered_by(numbered: str, table: Table, timeline: Timeline, time: str) -> s
     """Return numbered columns as a commit of a time carries them: its own, if they are new."""
     if numbered == str(numbered_columns(table, timeline)):
         return numbered
-    return json.dumps({**json.loads(numbered), "version_id": int(time)}, separators=(",", ":"))
+    return as_json({**json.loads(numbered), "version_id": int(time)})
 
 
 def check_version_may_change(table: Table, timeline: Timeline) -> None:

@@ -6,7 +6,7 @@ A model in plain Python has the rows of Hudi's own answer, and changes with each
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,11 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.columns.meta_columns import without_meta_columns
+from hoodie_ds.formats.avro.evolution import evolved_avro
+from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.table.alteration import AlteredColumns
 from hoodie_ds.table.numbering import with_numbers
 from hoodie_ds.timeline.loading import read_commit
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, unzip_table
@@ -108,6 +112,54 @@ def test_numbers_are_those_that_hudi_gives(tmp_path: Path) -> None:
     ours = with_numbers(before, columns, columns.append(pa.field("qty", pa.int64())))
     assert ours == {**after, "version_id": before["version_id"]}
     assert ours["fields"][-1] == added
+
+
+ALTERED: list[Callable[[AlteredColumns], None]] = [
+    lambda columns: columns.rename("name", "title"),
+    lambda columns: columns.drop("qty"),
+    lambda columns: columns.rename("at.x", "lon"),
+    lambda columns: columns.add("qty", pa.int64(), "", first=False, after=None),
+    lambda columns: columns.rename("title", "spare"),
+    lambda columns: columns.rename("note", "title"),
+    lambda columns: columns.rename("spare", "note"),
+    lambda columns: columns.retype("fare", pa.float64()),
+    lambda columns: columns.drop("at.y"),
+    lambda columns: columns.add("at.y", pa.int32(), "", first=False, after=None),
+    lambda columns: columns.rename("items.element.w", "width"),
+    lambda columns: columns.retype("items.element.width", pa.int64()),
+    lambda columns: columns.rename("prices.value.v", "cost"),
+]
+"""What ``ALTER TABLE`` of Hudi has done to the golden tables."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_change_makes_of_the_columns_what_hudi_made(name: str, tmp_path: Path) -> None:
+    table = HoodieTable(str(unzip_table(name, tmp_path)))
+    storage, commits = LocalStorage(str(tmp_path / name)), table.timeline.commits
+    known = _histories(tmp_path / name)[-1]["schemas"][::-1]
+    by_time = {int(instant.time): instant for instant in commits}
+    times = [one["version_id"] or int(commits[0].time) for one in known]
+    schemas = [read_commit(storage, by_time[time]).extra["schema"] for time in times]
+    assert len(ALTERED) == len(known) - 1
+    users = [without_meta_columns(avro_to_arrow(schema)) for schema in schemas]
+    for number, change in enumerate(ALTERED):
+        before = None if number == 0 else known[number]
+        columns = AlteredColumns(before, schemas[number], users[number], ["id", "city", "ts"])
+        assert _said(columns.before) == _said(known[number])
+        change(columns)
+        assert _said(columns.numbered) == _said(known[number + 1])
+        assert columns.columns == users[number + 1]
+        avro = evolved_avro(columns.columns, name, columns.avro)
+        assert without_meta_columns(avro_to_arrow(avro)) == users[number + 1]
+
+
+def _said(numbered: dict[str, Any]) -> dict[str, Any]:
+    """Numbered columns without their version, and the empty comments of Hudi's own columns."""
+    fields = [
+        {key: value for key, value in one.items() if (key, value) != ("doc", "")}
+        for one in numbered["fields"]
+    ]
+    return {"max_column_id": numbered["max_column_id"], "fields": fields}
 
 
 def _histories(path: Path) -> list[dict[str, Any]]:

@@ -2926,6 +2926,21 @@ LOCKS_AND_TURNS = [
         "P12: files of before are taken to have the new column",
     ),
     Mutant(
+        "columns are altered under files of later times",
+        Text(
+            "    if later:\n        raise _conflict(plan, later[0]",
+            "    if False:\n        raise _conflict(plan, later[0]",
+        ),
+        "tests/integration/test_alter.py::test_what_is_later_than_an_alteration_is_a_conflict",
+        "P12: a file with the former names is read by the new ones",
+    ),
+    Mutant(
+        "the first commit with numbers forgets the columns of before",
+        Text('json.loads(extra.get(FIRST_KEY, "[]"))', "[]"),
+        "tests/integration/test_alter.py::test_rows_have_the_columns_of_now",
+        "P12: a renamed column is null",
+    ),
+    Mutant(
         "a table that was altered meanwhile is written to",
         Text(
             "if column_history(plan.table, timeline).version != plan.history.version:",

@@ -48,7 +48,7 @@ from hoodie_ds.sink.replay.superseded_batches import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.schema_on_read import LATEST_SCHEMA_KEY
+from hoodie_ds.table.schema_on_read import ALTER_SCHEMA, FIRST_KEY, LATEST_SCHEMA_KEY
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table.table_schema import added_with, avro_schema, numbered_by
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
@@ -242,11 +242,13 @@ def _checked_record(
     check_based(batch.plan, timeline)
     check_not_cleaned(batch.plan, timeline)
     check_groups(batch.plan, instant.time, timeline, written, replaced)
-    columns = merged_schema(batch.plan, instant.time, timeline)
-    schema = avro_schema(batch.plan.table, timeline, columns)
+    columns, change = merged_schema(batch.plan, instant.time, timeline), batch.plan.columns
+    schema = batch.plan.avro_schema
+    if change is None:
+        schema = avro_schema(batch.plan.table, timeline, columns)
     before = batch.plan.timeline.joined
     timeline = timeline.with_joined(before)
-    added = added_with(batch.plan.table, timeline, columns)
+    added = change.added if change else added_with(batch.plan.table, timeline, columns)
     guard, of_all = ReplayGuard.load(storage, timeline), None
     if next((i.time for i in timeline.commits_backwards()), "") > instant.time:
         guard, of_all = ReplayGuard.load_until(storage, timeline, instant.time), guard
@@ -261,6 +263,9 @@ def _checked_record(
     if batch.plan.numbered:
         numbered = numbered_by(batch.plan.numbered, batch.plan.table, timeline, instant.time)
         record = record.with_extra({LATEST_SCHEMA_KEY: numbered})
+    if change is not None:
+        first = {FIRST_KEY: f"[{change.first}]"} if change.first else {}
+        record = replace(record.with_extra(first), operation_type=ALTER_SCHEMA)
     if before is not None:
         record = joined(read_commit(storage, before), record, commit_path(before))
     # Of several batches any process that finds the manifest completes it.

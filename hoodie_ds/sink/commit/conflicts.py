@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,13 +36,13 @@ from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, evolve
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.locate.matched_rows import may_hold_matches
-from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.sink.write_plan import ColumnChange, WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table_schema import column_history, schema_instant, table_schema
 from hoodie_ds.timeline.bodies.clean_metadata import read_plan
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import REPLACING, Instant
+from hoodie_ds.timeline.instant import REPLACING, WRITE_ACTIONS, Action, Instant
 from hoodie_ds.timeline.instant_status import InstantStatus, counts, status_of
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
@@ -53,6 +53,7 @@ from hoodie_ds.transaction.other_engines import has_own_lock, unshared_lock
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
 
 T = TypeVar("T")
+_WRITES_FILES: Final = (*WRITE_ACTIONS, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
 def retry_after_conflicts(options: WriteOptions, write: Callable[[], T]) -> T:
@@ -277,7 +278,9 @@ def merged_schema(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
     if column_history(plan.table, timeline).version != plan.history.version:
         by = "ALTER TABLE, or a write that took the numbers of the columns away,"
         raise _schema_conflict(plan, by, "files have them under the names of before")
-    if stored is None or stored == plan.schema:
+    if plan.columns is not None:
+        _check_altered_alone(plan, plan.columns, time, timeline)
+    if stored is None or stored == plan.schema or plan.columns is not None:
         return plan.schema
     instant = schema_instant(plan.table, timeline)
     by = f"commit {instant.time}" if instant else "another writer"
@@ -292,6 +295,21 @@ def merged_schema(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
         if added is not None:
             raise _schema_conflict(plan, by, f"it is later than {time} and has {added}")
     return columns
+
+
+def _check_altered_alone(
+    plan: WritePlan, change: ColumnChange, time: str, timeline: Timeline
+) -> None:
+    """Refuse to alter columns that others have changed, or under files of later times.
+
+    A file has the names of its time: those of a later one were made with the former names.
+    """
+    if table_schema(plan.table, timeline) != change.before:
+        raise _schema_conflict(plan, "another writer", "it has changed them")
+    others = (*timeline.commits_beyond(plan.timeline), *timeline.pending)
+    later = [i for i in others if padded(i.time) > padded(time) and i.action in _WRITES_FILES]
+    if later:
+        raise _conflict(plan, later[0], f"is later than {time} and may have the former columns")
 
 
 def _check_same_text(stored: pa.Schema, batch: pa.Schema, properties: TableProperties) -> None:

@@ -1,0 +1,83 @@
+"""A commit without rows that changes the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from hoodie_ds.errors import SchemaError, UnsupportedTableError
+from hoodie_ds.sink.write_plan import ColumnChange, WritePlan
+from hoodie_ds.table.alteration import AlteredColumns
+from hoodie_ds.table.schema_on_read import HISTORIES, as_json
+from hoodie_ds.table.table_schema import added_columns, numbered_columns
+
+Alter: TypeAlias = Callable[[AlteredColumns], None]
+"""Makes one change of a table's columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """A change of a table's columns that was made, or would be; false if nothing changes.
+
+    Parameters
+    ----------
+    instant_time : str or None
+        Its commit; None if it is not made.
+    before, after : pyarrow.Schema
+        The table's columns, without Hudi's own.
+    changes : bool
+        Whether there is anything to change.
+    """
+
+    instant_time: str | None
+    before: pa.Schema
+    after: pa.Schema
+    changes: bool = True
+
+    def __bool__(self) -> bool:
+        return self.changes
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return "the columns are so already, nothing to do"
+        names = ", ".join(f"{field.name} {field.type}" for field in self.after)
+        if self.instant_time is None:
+            return f"columns would be {names}"
+        return f"altered at {self.instant_time}, columns are {names}"
+
+
+def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
+    """Return the plan of a write without rows that makes changes one after another.
+
+    Each change finds the names that the ones before have left. Raises `SchemaError` if one cannot
+    be made.
+    """
+    table, storage = plan.table, plan.table.storage
+    if not changes or plan.declared is None:
+        raise SchemaError(f"{storage.root}: no change of columns is given")
+    numbered = numbered_columns(table, plan.timeline)
+    if numbered is None and any(True for _ in storage.list(HISTORIES)):
+        raise UnsupportedTableError(
+            f"{storage.root}: a job of Hudi without its schema on read has taken the numbers away "
+            f"that columns have in {HISTORIES}; alter the table with Hudi on the JVM"
+        )
+    properties = table.properties
+    marker = () if properties.delete_marker is None else properties.delete_marker[:1]
+    keys = (*properties.record_key_fields, *properties.partition_fields)
+    fixed = {*keys, *properties.ordering_fields, *marker}
+    known = None if numbered is None else numbered.now
+    columns = AlteredColumns(known, plan.declared, plan.schema, fixed)
+    for change in changes:
+        change(columns)
+    before = "" if numbered is not None else as_json(columns.before)
+    added = columns.renamed(added_columns(table, plan.timeline))
+    return replace(
+        plan,
+        schema=columns.columns,
+        declared=columns.avro,
+        numbered=as_json(columns.numbered),
+        columns=ColumnChange(plan.schema, before, added, columns.numbered != columns.before),
+    )
