@@ -30,9 +30,11 @@ _SQL_TYPES: Final = {
     "bigint": "int64", "long": "int64", "int": "int32", "integer": "int32", "date": "date32",
     "timestamp_ntz": "timestamp[us]",
 }  # fmt: skip
+COLUMN_TYPES: Final = (
+    "types are such as string, int, bigint, double, boolean, date, timestamp or decimal(10,2)"
+)
 _COLUMN: Final = (
-    "write a name and a type, such as string, int, bigint, double, boolean, date, timestamp or "
-    "decimal(10,2); --like takes lists, structs and all else"
+    f"write a name and a type; {COLUMN_TYPES}; --like takes lists, structs and all else"
 )
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 
@@ -153,13 +155,13 @@ def _schema(text: str) -> pa.Schema:
     for part in re.split(r",(?![^(\[]*[)\]])", text):
         name, _, kind = part.strip().partition(" ")
         try:
-            fields.append(pa.field(name, _type(kind.strip().lower())))
+            fields.append(pa.field(name, type_named(kind.strip().lower())))
         except ValueError:
             raise Misused(f"--columns: {part.strip()!r}: {_COLUMN}") from None
     return pa.schema(fields)
 
 
-def _type(name: str) -> pa.DataType:
+def type_named(name: str) -> pa.DataType:
     """Return the type with a name of Arrow or SQL; `ValueError` if there is none."""
     import pyarrow as pa
 

@@ -7,13 +7,13 @@ from typing import Final
 import click
 
 import hoodie_ds
-from hoodie_ds.cli import changes, checks, creation, views
+from hoodie_ds.cli import alteration, changes, checks, creation, views
 from hoodie_ds.cli.target import FAILED, FOUND, MISUSED, NARROWEST, STOPPED, Commands
 
 SECTIONS: Final = {
     "Look": views.COMMANDS,
     "Check": checks.COMMANDS,
-    "Change": changes.COMMANDS,
+    "Change": (*changes.COMMANDS, alteration.alter),
     "Make": creation.COMMANDS,
 }
 

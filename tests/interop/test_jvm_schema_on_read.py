@@ -112,6 +112,39 @@ def test_hudi_and_we_write_in_turns(
             jvm_hudi.sql(f"reset {key}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "version"), by_day(product(TYPES, "689"), {(COW, "6"), (MOR, "9")})
+)
+def test_hudi_goes_on_with_what_we_altered(
+    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str
+) -> None:
+    """The first alteration is ours, then both alter and write in turns."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, VERSION: version})
+    table.upsert(wide(range(6), fare=1.0, ts2="first", n=1))
+    name = f"altered_by_us_{abs(hash(tmp_path))}"
+    for key, value in {**SETTINGS, VERSION: version}.items():
+        jvm_hudi.sql(f"set {key}={value}")
+    try:
+        change = table.alter().rename("fare", "cost").drop("ts2").retype("n", pa.int64())
+        change.add("ts2", pa.struct({"x": pa.int32()}), after="id").execute()
+        after_the_change(jvm_hudi, table, tmp_path)
+        jvm_hudi.sql(f"create table {name} using hudi location '{tmp_path}'")
+        jvm_hudi.sql(f"update {name} set ts = ts + 1, n = 7 where id = '1'")
+        after_the_change(jvm_hudi, table, tmp_path)
+        jvm_hudi.sql(f"alter table {name} rename column cost to fare")
+        after_the_change(jvm_hudi, table, tmp_path)
+        table.alter().rename("ts2.x", "y").rename("n", "cost").move("cost", first=True).execute()
+        table.delete(where="id = '2'")
+        after_the_change(jvm_hudi, table, tmp_path)
+        if kind == MOR:
+            assert table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
+            after_the_change(jvm_hudi, table, tmp_path)
+    finally:
+        jvm_hudi.sql(f"drop table if exists {name}")
+        for key in (*SETTINGS, VERSION):
+            jvm_hudi.sql(f"reset {key}")
+
+
 def wide(numbers: Iterable[int], **values: object) -> pa.Table:
     """Rows with more columns to change."""
     rows = trips(*((str(number), "x", 1, 0.0) for number in numbers)).to_pylist()

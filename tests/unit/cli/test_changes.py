@@ -45,6 +45,7 @@ def test_neither_a_dry_run_nor_the_answer_no_changes_anything(
         ["compact"], ["rollback"], ["savepoint"], ["restore", first], ["cleanup"],
         ["delete-partition", "oslo"], ["rescale-buckets", "7"], ["upgrade", "--to", "9"],
         ["delete", "--where", "fare > 2"], ["update", "--set", "fare = 2.5"],
+        ["alter", "drop fare"],
     ):  # fmt: skip
         name, *rest = words
         told = done(name, path, *rest, "--dry-run").out
@@ -169,6 +170,30 @@ def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> No
         refused = run("update", path, "--set", given, "--yes")
         assert (refused.code, "is no new value" in refused.err) == (2, True)
     assert "do not change" in run("update", path, "--set", "id = z", "--yes").err
+
+
+def test_columns_are_altered(table: HoodieTable, path: Path) -> None:
+    changes = (
+        *("rename fare to cost", "add tip decimal(10, 2) after cost comment for the driver"),
+        *("ADD at timestamp first", "comment cost in euros", "move ts after at"),
+        *("nullable cost", "type cost string", "drop  tip"),
+    )
+    lines = done("alter", path, *changes, "--yes").lines
+    time = times(table)[-1]
+    columns = "at timestamp[us, tz=UTC], ts int64, id string, city string, cost string"
+    assert lines == [
+        f"columns would be {columns}",
+        f"done: altered at {time}, columns are {columns}",
+    ]
+    assert sorted(row["cost"] for row in table.read(columns=["cost"]).to_pylist()) == ["2.0", "9.5"]
+    nothing = done("alter", path, "move ts after at", "--yes").lines
+    assert nothing == ["the columns are so already, nothing to do"]
+    for change in ("rename cost", "add x", "add x nothing", "alter x", "drop", "move ts"):
+        assert (
+            "write" in (refused := run("alter", path, change, "--yes")).err
+            or "types" in refused.err
+        )
+        assert refused.code == 2
 
 
 def test_files_are_merged(table: HoodieTable, path: Path, tmp_path: Path) -> None:
