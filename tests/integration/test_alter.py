@@ -11,7 +11,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from hoodie_ds import TableAlteration
+from hoodie_ds import HoodieTable, TableAlteration
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import (
     HoodieError,
@@ -223,6 +223,27 @@ def test_rows_are_those_of_a_model(kind: str, seed: int) -> None:
         found = {row["id"]: row for row in place.table.read(columns=names).to_pylist()}
         assert found == model
     assert place.table.inspect.verify()
+
+
+def test_batches_without_an_added_column_keep_its_values(place: Place) -> None:
+    """Also once it has another name; of one that was dropped nothing is kept."""
+    place.table.alter().add("tip", pa.float64()).add("gone", pa.float64()).execute()
+    place.table.update({"tip": 0.5, "gone": 1.0, "ts": 2}, where="id = '1'")
+    place.table.alter().rename("tip", "extra").drop("gone").execute()
+    table = HoodieTable("/t", place.opts, storage=place.storage, clock=place.clock, ids=place.ids)
+    table.upsert(trips(("1", "x", 3, 3.0), ("3", "x", 1, 1.0)))
+    assert place.read("id", "fare", "extra") == [
+        ("1", 3.0, 0.5),
+        ("2", 2.0, None),
+        ("3", 1.0, None),
+    ]
+
+
+def test_a_batch_with_the_former_name_is_refused(place: Place) -> None:
+    place.table.alter().rename("fare", "cost").execute()
+    table = HoodieTable("/t", place.opts, storage=place.storage, clock=place.clock, ids=place.ids)
+    with pytest.raises(SchemaError, match="'cost' of the table is missing"):
+        table.upsert(trips(ROWS[0]))
 
 
 def test_a_write_that_began_before_is_a_conflict(place: Place) -> None:

@@ -1,0 +1,62 @@
+"""What a table's schema says of columns that are altered stays said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hoodie_ds.columns.meta_columns import without_meta_columns
+from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro.evolution import evolved_avro
+from hoodie_ds.formats.avro.schema import avro_to_arrow
+from hoodie_ds.table.alteration import AlteredColumns
+
+KIND = {"type": "enum", "name": "kind", "symbols": ["A", "B"]}
+
+
+def altered(*fields: dict[str, Any]) -> AlteredColumns:
+    avro = json.dumps({"type": "record", "name": "t", "fields": [*fields]})
+    return AlteredColumns(None, avro, without_meta_columns(avro_to_arrow(avro)), ["id"])
+
+
+def said(columns: AlteredColumns, name: str) -> dict[str, Any]:
+    fields = json.loads(evolved_avro(columns.columns, "t", columns.avro))["fields"]
+    return next(field for field in fields if field["name"] == name)
+
+
+def test_a_renamed_column_keeps_its_type_and_its_comment() -> None:
+    columns = altered({"name": "id", "type": "string"}, {"name": "k", "type": KIND, "doc": "which"})
+    columns.rename("k", "kind")
+    assert said(columns, "kind") == {"name": "kind", "type": KIND, "doc": "which"}
+    (kind,) = (one for one in columns.numbered["fields"] if one["name"] == "kind")
+    assert kind == {"id": 6, "name": "kind", "optional": False, "type": "string", "doc": "which"}
+
+
+def test_a_required_column_becomes_nullable() -> None:
+    columns = altered({"name": "id", "type": "string"}, {"name": "n", "type": "int"})
+    columns.make_nullable("n")
+    assert said(columns, "n") == {"name": "n", "type": ["null", "int"], "default": None}
+    assert [one["optional"] for one in columns.numbered["fields"][5:]] == [False, True]
+    assert said(columns, "id") == {"name": "id", "type": "string"}
+
+
+def test_a_comment_goes() -> None:
+    columns = altered({"name": "id", "type": "string"}, {"name": "n", "type": "int", "doc": "what"})
+    columns.comment("n", "")
+    assert said(columns, "n") == {"name": "n", "type": "int"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "fixed", "name": "f", "size": 4},
+        {"type": "string", "logicalType": "uuid"},
+        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+        {"type": "array", "items": {"type": "fixed", "name": "f", "size": 4}},
+    ],
+)
+def test_types_that_arrow_does_not_tell_are_not_numbered(kind: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="alter it with Hudi on the JVM"):
+        altered({"name": "id", "type": "string"}, {"name": "n", "type": kind})
