@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from hoodie_ds.errors import SchemaError, UnsupportedTableError
+from hoodie_ds.errors import SchemaError
 from hoodie_ds.sink.write_plan import ColumnChange, WritePlan
 from hoodie_ds.table.alteration import AlteredColumns
-from hoodie_ds.table.schema_on_read import HISTORIES, as_json
+from hoodie_ds.table.schema_on_read import as_json, check_never_numbered
 from hoodie_ds.table.table_schema import added_columns, numbered_columns
 
 Alter: TypeAlias = Callable[[AlteredColumns], None]
@@ -55,15 +55,12 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     Each change finds the names that the ones before have left. Raises `SchemaError` if one cannot
     be made.
     """
-    table, storage = plan.table, plan.table.storage
+    table = plan.table
     if not changes or plan.declared is None:
-        raise SchemaError(f"{storage.root}: no change of columns is given")
+        raise SchemaError(f"{table.storage.root}: no change of columns is given")
     numbered = numbered_columns(table, plan.timeline)
-    if numbered is None and any(True for _ in storage.list(HISTORIES)):
-        raise UnsupportedTableError(
-            f"{storage.root}: a job of Hudi without its schema on read has taken the numbers away "
-            f"that columns have in {HISTORIES}; alter the table with Hudi on the JVM"
-        )
+    if numbered is None:
+        check_never_numbered(table.storage, plan.timeline)
     properties = table.properties
     marker = () if properties.delete_marker is None else properties.delete_marker[:1]
     keys = (*properties.record_key_fields, *properties.partition_fields)

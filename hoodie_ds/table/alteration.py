@@ -218,15 +218,12 @@ def _first(columns: pa.Schema, avro: str) -> dict[str, Any]:
             "the table has columns of fixed length, UUIDs, vectors, blobs, or decimals of bytes, "
             "which this release does not number; alter it with Hudi on the JVM"
         )
-    said = {one["name"]: one for one in json.loads(avro)["fields"]}
+    named = {field["name"]: field for field in json.loads(avro)["fields"]}
     first = numbered_anew(with_meta_columns(columns))
     for field in first["fields"]:
-        if field["name"] in said:
-            kind = said[field["name"]]["type"]
-            field["optional"] = isinstance(kind, list) and "null" in kind
-            field |= {
-                key: said[field["name"]][key] for key in ("doc",) if key in said[field["name"]]
-            }
+        if said := named.get(field["name"]):
+            field["optional"] = _is_nullable(said["type"])
+            field |= {"doc": said["doc"]} if "doc" in said else {}
     return first
 
 
@@ -282,7 +279,10 @@ def _said(said: dict[str, Any], field: dict[str, Any]) -> dict[str, Any]:
     if "doc" in field:
         said["doc"] = field["doc"]
     said["name"] = field["name"]
-    kind = said["type"]
-    if field["optional"] and not (isinstance(kind, list) and "null" in kind):
-        said |= {"type": ["null", kind], "default": None}
+    if field["optional"] and not _is_nullable(said["type"]):
+        said |= {"type": ["null", said["type"]], "default": None}
     return said
+
+
+def _is_nullable(kind: object) -> bool:
+    return isinstance(kind, list) and "null" in kind

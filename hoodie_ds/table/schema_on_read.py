@@ -16,7 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hoodie_ds.errors import AlreadyExistsError, CorruptFileError, UnsupportedTableError
+from hoodie_ds.errors import (
+    AlreadyExistsError,
+    CorruptFileError,
+    UnsupportedTableError,
+)
 from hoodie_ds.formats.renaming import Renaming
 from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
@@ -151,7 +155,7 @@ def check_history(storage: Storage, timeline: Timeline, path: str) -> None:
     A job of Hudi without the option, after one with it, puts such a commit. Raises
     `UnsupportedTableError` if a column was renamed, dropped or retyped before, or that is unknown.
     """
-    files = [file for file in _history_files(storage) if timeline.is_committed(_time_of(file))]
+    files = _committed(storage, timeline)
     if not files:
         return
     try:
@@ -190,8 +194,10 @@ def put_history(table: Table, completed: Instant, body: bytes) -> None:
         return
     extra = CommitMetadata.from_bytes(body, f"commit {completed.time}").extra
     now = json.loads(extra[LATEST_SCHEMA_KEY])
-    storage, timeline = table.storage, table.load_timeline()
-    counted = [file for file in _history_files(storage) if timeline.is_committed(_time_of(file))]
+    storage = table.storage
+    listed = [status.path for status in storage.list(HISTORIES)]
+    timeline = table.load_timeline()  # later, so that it has the instants of all that are listed
+    counted = _committed(storage, timeline)
     known = _read(storage, counted) if counted else json.loads(extra.get(FIRST_KEY, "[]"))
     others = [one for one in known if _version(one) != _version(now)]
     versions = sorted([now, *others], key=_version, reverse=True)
@@ -201,10 +207,24 @@ def put_history(table: Table, completed: Instant, body: bytes) -> None:
             f"{HISTORIES}/{name}{_SUFFIX}", as_json({"schemas": versions}).encode()
         )
     kept = {completed.time, *map(_time_of, counted[-1:])}
-    for status in storage.list(HISTORIES):
-        time = _time_of(status.path)
+    for path in listed:
+        time = _time_of(path)
         if time not in kept and timeline.commit_at(time) is None and not timeline.is_pending(time):
-            storage.delete(status.path)
+            storage.delete(path)
+
+
+def check_never_numbered(storage: Storage, timeline: Timeline) -> None:
+    """Refuse to number columns anew that have had numbers; raises `UnsupportedTableError`."""
+    if _committed(storage, timeline):
+        raise UnsupportedTableError(
+            f"{storage.root}: a job of Hudi without {_OPTION} has taken the numbers away that "
+            f"columns have in {HISTORIES}; alter the table with Hudi on the JVM"
+        )
+
+
+def _committed(storage: Storage, timeline: Timeline) -> list[str]:
+    """The histories of commits that are in the table, oldest first."""
+    return [path for path in _history_files(storage) if timeline.is_committed(_time_of(path))]
 
 
 def _read(storage: Storage, files: Sequence[str]) -> list[dict[str, Any]]:

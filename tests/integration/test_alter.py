@@ -162,6 +162,16 @@ def test_tables_that_cannot_be_altered_are_refused(place: Place) -> None:
     assert place.storage.files == before
 
 
+def test_an_alteration_that_was_taken_back_can_be_made_again(place: Place) -> None:
+    change = place.table.alter().rename("fare", "cost")
+    place.table.rollback(change.execute().instant_time)
+    assert place.read("id", "fare") == [("1", 1.0), ("2", 2.0)]
+    again = change.execute()
+    assert place.read("id", "cost") == [("1", 1.0), ("2", 2.0)]
+    versions = [one["version_id"] for one in stored_history(place.storage)]
+    assert versions == [int(str(again.instant_time)), 0]
+
+
 def test_fields_of_structs_are_altered_by_their_paths() -> None:
     place = Place({**TRIPS, TYPE: COW, VERSION: "9"})
     kind = pa.struct({"x": pa.int32(), "y": pa.string()})

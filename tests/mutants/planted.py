@@ -2879,8 +2879,8 @@ LOCKS_AND_TURNS = [
     Mutant(
         "a history has the columns of writes that failed",
         Text(
-            "known = _read(storage, counted) if counted else []",
-            "known = _read(storage, _history_files(storage))",
+            "known = _read(storage, counted) if",
+            "known = _read(storage, _history_files(storage)) if",
         ),
         "tests/integration/test_numbered_columns.py::test_a_history_of_a_write_that_failed_goes",
         "P12: once archived, it says that files have names that none has",
