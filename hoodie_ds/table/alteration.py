@@ -17,10 +17,12 @@ import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import META_COLUMNS, with_meta_columns
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.formats.avro.evolution import renamed_avro
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
 from hoodie_ds.record.schema import check_case
 from hoodie_ds.table.numbering import TYPES, kind_of, new_field, numbered_anew
+from hoodie_ds.table.schema_on_read import as_json, renaming_of
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN: Final = (
@@ -60,13 +62,9 @@ class AlteredColumns:
         fixed: Collection[str],
     ) -> None:
         self.before = dict(numbered or _first(columns, avro))
-        self._columns, self._avro, self._fixed = columns, json.loads(avro), fixed
+        self._columns, self._avro, self._fixed = columns, avro, fixed
         self._fields: list[dict[str, Any]] = deepcopy(self.before["fields"])
         self._numbers = count(self.before["max_column_id"] + 1)
-        named = {field["name"]: field for field in self._avro["fields"]}
-        self._said = {
-            one["id"]: dict(named[one["name"]]) for one in self._fields if one["name"] in named
-        }
 
     def add(
         self, path: str, kind: pa.DataType, comment: str, *, first: bool, after: str | None
@@ -159,14 +157,10 @@ class AlteredColumns:
 
     @property
     def avro(self) -> str:
-        """The table's schema so far, with the names that its columns have now.
-
-        `hoodie_ds.formats.avro.evolution` gives it the new columns, types and places.
-        """
-        fields = [
-            _said(self._said[one["id"]], one) for one in self._fields if one["id"] in self._said
-        ]
-        return json.dumps({**self._avro, "fields": fields}, separators=(",", ":"))
+        """The table's schema as it is now, with all that it says of columns that it had."""
+        renaming = renaming_of(self.before, self.numbered)
+        evolved = json.loads(renamed_avro(self.columns, self._avro, renaming))
+        return as_json(_said(evolved, self.numbered))
 
     def renamed(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the columns that had some names, and those that are new, by their names now."""
@@ -218,13 +212,30 @@ def _first(columns: pa.Schema, avro: str) -> dict[str, Any]:
             "the table has columns of fixed length, UUIDs, vectors, blobs, or decimals of bytes, "
             "which this release does not number; alter it with Hudi on the JVM"
         )
-    named = {field["name"]: field for field in json.loads(avro)["fields"]}
     first = numbered_anew(with_meta_columns(columns))
-    for field in first["fields"]:
-        if said := named.get(field["name"]):
-            field["optional"] = _is_nullable(said["type"])
-            field |= {"doc": said["doc"]} if "doc" in said else {}
+    _say(first, json.loads(avro))
     return first
+
+
+def _say(numbered: Any, kind: Any) -> None:  # noqa: ANN401
+    """Say of numbered fields what a type of Avro, as JSON, says of them."""
+    match numbered, kind:
+        case _, [*branches]:
+            for branch in branches:
+                _say(numbered, branch)
+        case {"fields": [*fields]}, {"type": "record", "fields": [*held]}:
+            named = {field["name"]: field for field in held}
+            for field in fields:
+                if said := named.get(field["name"]):
+                    field["optional"] = _is_nullable(said["type"])
+                    field |= {"doc": said["doc"]} if "doc" in said else {}
+                    _say(field["type"], said["type"])
+        case {"element": inner}, {"items": within}:
+            _say(inner, within)
+        case {"value": inner}, {"values": within}:
+            _say(inner, within)
+        case _, {"type": dict() | list() as wrapped}:
+            _say(numbered, wrapped)
 
 
 def _is_plain(node: AvroType) -> bool:
@@ -273,15 +284,30 @@ def _arrow(kind: Any) -> pa.DataType:  # noqa: ANN401
     return TYPES[kind]
 
 
-def _said(said: dict[str, Any], field: dict[str, Any]) -> dict[str, Any]:
-    """What the schema says of a column, with its name, comment and nullability of now."""
-    said = {key: value for key, value in said.items() if key != "doc"}
-    if "doc" in field:
-        said["doc"] = field["doc"]
-    said["name"] = field["name"]
-    if field["optional"] and not _is_nullable(said["type"]):
-        said |= {"type": ["null", said["type"]], "default": None}
-    return said
+def _said(kind: Any, numbered: Any) -> Any:  # noqa: ANN401
+    """A type of Avro, as JSON, with the nullable fields and comments of numbered ones."""
+    match numbered, kind:
+        case _, [*branches]:
+            return [_said(branch, numbered) for branch in branches]
+        case {"fields": [*fields]}, {"type": "record", "fields": [*held]}:
+            named = {field["name"]: field for field in fields}
+            return {**kind, "fields": [_said_of(said, named[said["name"]]) for said in held]}
+        case {"element": inner}, {"items": within}:
+            return {**kind, "items": _said(within, inner)}
+        case {"value": inner}, {"values": within}:
+            return {**kind, "values": _said(within, inner)}
+        case _, {"type": dict() | list() as wrapped}:
+            return {**kind, "type": _said(wrapped, numbered)}
+    return kind
+
+
+def _said_of(said: dict[str, Any], field: dict[str, Any]) -> dict[str, Any]:
+    kind = _said(said["type"], field["type"])
+    if field["optional"] and not _is_nullable(kind):
+        said, kind = {**said, "default": None}, ["null", kind]
+    doc = {"doc": field["doc"]} if "doc" in field else {}
+    others = {key: value for key, value in said.items() if key != "doc" or doc}
+    return {**others, "type": kind, **doc}
 
 
 def _is_nullable(kind: object) -> bool:

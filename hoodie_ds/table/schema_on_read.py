@@ -90,7 +90,7 @@ class NumberedColumns:
 
     def history(self) -> ColumnHistory:
         """Return under which names files have the columns."""
-        renamings = tuple(_renaming(version, self.now) for version in self.all)
+        renamings = tuple(renaming_of(version, self.now) for version in self.all)
         if not any(renamings):
             return ColumnHistory(_version(self.now))
         return ColumnHistory(_version(self.now), tuple(map(_version, self.all)), renamings)
@@ -255,8 +255,8 @@ def as_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _renaming(was: object, now: object) -> Renaming | None:
-    """How structs with fields of before name those of now; None if a look by name finds the same.
+def renaming_of(was: object, now: object) -> Renaming | None:
+    """Return how structs of before name the fields of now; None if a look by name finds the same.
 
     A name that is now another column's is not the same, whether or not its own is still there.
     """
@@ -268,7 +268,7 @@ def _renaming(was: object, now: object) -> Renaming | None:
         if column is None:
             is_same = is_same and name not in taken
             continue
-        fields[name] = column["name"], _renaming(field["type"], column["type"])
+        fields[name] = column["name"], renaming_of(field["type"], column["type"])
         is_same = is_same and fields[name] == (name, None)
     return None if is_same else Renaming(fields)
 

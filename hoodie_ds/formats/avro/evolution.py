@@ -1,4 +1,4 @@
-"""A table's Avro schema after a write that adds or widens columns.
+"""A table's Avro schema after a commit that changes columns.
 
 Arrow has fewer types than Avro: an enum is a string there, ``fixed`` is binary, Hudi's BLOB and
 VARIANT are structs, and it has no place for defaults and documentation. So the JSON of unchanged
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hoodie_ds.formats.avro.schema import arrow_to_avro, arrow_type, avro_field, avro_type
 from hoodie_ds.formats.avro.tree import AvroType, Kind, full_name, parse_avro
+from hoodie_ds.formats.renaming import Renaming
 
 _Json: TypeAlias = str | list[Any] | dict[str, Any]
 _NAMED: Final = ("record", "error", "enum", "fixed")
@@ -27,12 +28,16 @@ def evolved_avro(schema: pa.Schema, table_name: str, held: str | None) -> str:
     `held` is the table's Avro JSON so far, with or without meta columns, if it has any. Columns of
     an unchanged type keep name, type, default, documentation and all other attributes.
     """
-    if held is None:
-        return arrow_to_avro(schema, table_name)
+    return arrow_to_avro(schema, table_name) if held is None else renamed_avro(schema, held, None)
+
+
+def renamed_avro(schema: pa.Schema, held: str, renaming: Renaming | None) -> str:
+    """Return the same where columns of `held` may have other names now."""
     given = json.loads(held)
     merger = _Merger()
     node = parse_avro(held, "table schema")
     merger.find_definitions(given, node, "")
+    merger.find_names(node, renaming)
     merged = merger.type_of(given, node, pa.struct(list(schema)), "", "")
     return held if merged == given else json.dumps(merged, separators=(",", ":"))
 
@@ -47,6 +52,8 @@ class _Merger:
     def __init__(self) -> None:
         self._definitions: dict[int, tuple[dict[str, Any], str]] = {}
         """JSON and full name of each named type, by the identity of the parsed type."""
+        self._names: dict[int, list[str | None]] = {}
+        """Names that the fields of records have now, None for those that are gone."""
         self._written: dict[tuple[int, pa.DataType], str] = {}
         """Full names that the new schema has defined so far, by parsed and Arrow type."""
 
@@ -67,6 +74,19 @@ class _Merger:
                 self._definitions[id(node)] = (given, full)
                 for field, child in zip(given.get("fields", ()), node.children, strict=True):
                     self.find_definitions(field["type"], child, full.rpartition(".")[0])
+
+    def find_names(self, node: AvroType, renaming: Renaming | None) -> None:
+        """Find the names that fields have now, at whatever depth."""
+        if renaming is None:
+            return
+        if node.kind is not Kind.RECORD:
+            for child in node.children:
+                self.find_names(child, renaming)
+            return
+        found = [renaming.fields.get(name, (None, None)) for name in node.names]
+        self._names[id(node)] = [now for now, _ in found]
+        for child, (_, within) in zip(node.children, found, strict=True):
+            self.find_names(child, within)
 
     def type_of(
         self, given: _Json, node: AvroType, kind: pa.DataType, space: str, path: str
@@ -113,7 +133,8 @@ class _Merger:
             return new
         parent = f"{path}." if path else ""
         fields = (kind.field(i) for i in range(kind.num_fields))
-        held = dict(zip(node.names, zip(new["fields"], node.children, strict=True), strict=True))
+        names = self._names.get(id(node), node.names)
+        held = dict(zip(names, zip(new["fields"], node.children, strict=True), strict=True))
         return {**new, "fields": [self._field(f, held.get(f.name), full, parent) for f in fields]}
 
     def _field(
@@ -128,4 +149,5 @@ class _Merger:
             return avro_field(field, record, parent)
         said, node = held
         space, path = record.rpartition(".")[0], parent + field.name
-        return {**said, "type": self.type_of(said["type"], node, field.type, space, path)}
+        kind = self.type_of(said["type"], node, field.type, space, path)
+        return {**said, "name": field.name, "type": kind}

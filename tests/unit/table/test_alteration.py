@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hoodie_ds.columns.meta_columns import without_meta_columns
@@ -22,7 +23,9 @@ def altered(*fields: dict[str, Any]) -> AlteredColumns:
 
 
 def said(columns: AlteredColumns, name: str) -> dict[str, Any]:
-    fields = json.loads(evolved_avro(columns.columns, "t", columns.avro))["fields"]
+    avro = columns.avro
+    assert evolved_avro(columns.columns, "t", avro) == avro  # as its commit makes it
+    fields = json.loads(avro)["fields"]
     return next(field for field in fields if field["name"] == name)
 
 
@@ -40,6 +43,38 @@ def test_a_required_column_becomes_nullable() -> None:
     assert said(columns, "n") == {"name": "n", "type": ["null", "int"], "default": None}
     assert [one["optional"] for one in columns.numbered["fields"][5:]] == [False, True]
     assert said(columns, "id") == {"name": "id", "type": "string"}
+
+
+def test_fields_of_structs_keep_what_is_said_of_them() -> None:
+    """By their numbers: names that were swapped, or are another field's now, say nothing."""
+    at = {"type": "record", "name": "at", "fields": [
+        {"name": "x", "type": KIND, "doc": "which"},
+        {"name": "y", "type": {"type": "map", "values": "int"}},
+        {"name": "z", "type": "long", "doc": "gone"},
+    ]}  # fmt: skip
+    items = {"type": "array", "items": ["null", at]}
+    columns = altered({"name": "id", "type": "string"}, {"name": "items", "type": items})
+    columns.rename("items.element.x", "w")
+    columns.rename("items.element.y", "x")
+    columns.rename("items.element.w", "y")
+    columns.drop("items.element.z")
+    columns.add("items.element.z", pa.int64(), "", first=False, after=None)
+    columns.make_nullable("items.element.x")
+    columns.comment("items.element.x", "what")
+    null, changed = said(columns, "items")["type"]["items"]
+    assert (null, {**changed, "fields": None}) == ("null", {**at, "fields": None})
+    assert changed["fields"] == [
+        {"name": "y", "type": KIND, "doc": "which"},
+        {"name": "x", "type": ["null", {"type": "map", "values": "int"}], "default": None}
+        | {"doc": "what"},
+        {"name": "z", "type": ["null", "long"], "default": None},
+    ]
+
+
+def test_a_definition_outlives_its_column() -> None:
+    columns = altered({"name": "a", "type": KIND}, {"name": "b", "type": ["null", "kind"]})
+    columns.drop("a")
+    assert said(columns, "b")["type"] == ["null", {**KIND, "namespace": ""}]
 
 
 def test_a_comment_goes() -> None:
