@@ -101,7 +101,8 @@ def test_hudi_and_we_write_in_turns(
             after_the_change(jvm_hudi, table, tmp_path)
             jvm_hudi.sql(f"update {name} set ts = ts + 1 where id in ('1', '3')")
             after_the_change(jvm_hudi, table, tmp_path)
-        if kind == MOR:
+        if kind == MOR:  # Hudi may have compacted what there was
+            table.update({"ts": 9}, where="id = '5'")
             assert table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
             after_the_change(jvm_hudi, table, tmp_path)
         jvm_hudi.sql(f"update {name} set fare = fare + 1 where id = '4'")

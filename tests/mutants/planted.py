@@ -3112,7 +3112,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a column that widens takes what was said of it away",
-        Text('return {**said, "type": self', 'return {"name": field.name, "type": self'),
+        Text('return {**said, "name": field.name', 'return {"name": field.name'),
         "tests/integration/test_kept_schema.py::test_other_columns_stay_as_they_were_said",
         "P12: defaults and documentation are gone",
     ),
@@ -4072,7 +4072,8 @@ VIRTUAL_KEYS = [
     Mutant(
         "rows are merged into a base file by stored keys that are null",
         Text(
-            "base.path, True, base.trusted, context.virtual_keys", "base.path, True, base.trusted"
+            "            context.virtual_keys,\n            context.history",
+            "            None,\n            context.history",
         ),
         f"{_VIRTUAL}::test_a_table_without_stored_keys_lives_on",
         "P1: the old row stays beside the new one",
