@@ -12,6 +12,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError
 from hoodie_ds.storage.clouds import CLOUDS, check_installed
 from hoodie_ds.storage.fsspec_storage import (
+    S3_SCHEMES,
     FsspecStorage,
     has_atomic_put,
     is_known_not_to_be_atomic,
@@ -20,6 +21,7 @@ from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
+from hoodie_ds.storage.s3_storage import S3Storage
 
 
 def open_storage(
@@ -54,7 +56,8 @@ def open_storage(
             "exactly one of several writers; set it to true only if one process at a time "
             "ever writes to the table",
         )
-    storage = FsspecStorage(place, dict(storage_options or {}), atomic)
+    kind = S3Storage if scheme in S3_SCHEMES else FsspecStorage
+    storage = kind(place, dict(storage_options or {}), atomic)
     return storage if scheme == "memory" else RetryingStorage(storage, retry_ms)
 
 

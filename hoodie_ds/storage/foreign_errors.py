@@ -102,16 +102,20 @@ def meaning(error: Exception) -> type[StorageError]:
     """Return this library's error for an error of another library."""
     chain = list(chained(error))
     # A missing multipart upload was aborted, or completed by a try whose answer was lost.
-    codes = {str(_code(link)) for link in chain}
-    if "NoSuchUpload" in codes:
+    if is_missing_upload(error):
         return UnavailableError
-    if codes & _REFUSED_TOKENS:
+    if _codes(error) & _REFUSED_TOKENS:
         return AccessDeniedError
     for link in chain:
         found = _meaning_alone(link)
         if found is not None:
             return found
     return StorageError
+
+
+def is_missing_upload(error: BaseException) -> bool:
+    """Whether S3 knows no multipart upload, or no longer."""
+    return "NoSuchUpload" in _codes(error)
 
 
 def shown(error: BaseException) -> str:
@@ -161,8 +165,9 @@ def _meaning_of_obstore(error: BaseException) -> type[StorageError] | None:
     return found
 
 
-def _code(error: BaseException) -> object:
-    return _answer(error, "Error").get("Code")
+def _codes(error: BaseException) -> set[str]:
+    """Return S3's codes of an error and of what it was raised from."""
+    return {str(_answer(link, "Error").get("Code")) for link in chained(error)}
 
 
 def _answer(error: BaseException, part: str) -> dict[str, object]:

@@ -12,34 +12,29 @@ import errno
 import inspect
 import io
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from glob import has_magic
 from typing import Any, BinaryIO, Final, cast
 
 import fsspec
-from fsspec.asyn import sync
 
 from hoodie_ds.errors import StorageError
 from hoodie_ds.extras import remedy
 from hoodie_ds.storage.connections import argument, connection
-from hoodie_ds.storage.foreign_errors import RefusedKeyError
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus, Version
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
-_S3: Final = ("s3", "s3a")
-_KEYS_A_REQUEST: Final = 1000
-"""The most that S3 deletes at once."""
-
+S3_SCHEMES: Final = ("s3", "s3a")
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
 
 
 def is_known_not_to_be_atomic(scheme: str) -> bool:
     """Whether no release of a scheme's package creates files atomically; none need be installed."""
-    return scheme in fsspec.available_protocols() and scheme not in (*_S3, "memory")
+    return scheme in fsspec.available_protocols() and scheme not in (*S3_SCHEMES, "memory")
 
 
 def has_atomic_put(scheme: str) -> bool:
@@ -53,11 +48,11 @@ def has_atomic_put(scheme: str) -> bool:
         system: Any = fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         # fsspec's own sentence names the package; that of S3 has an extra here
-        fault = f"s3fs is not installed: {remedy('s3')}" if scheme in _S3 else str(error)
+        fault = f"s3fs is not installed: {remedy('s3')}" if scheme in S3_SCHEMES else str(error)
         raise StorageError(f"no file system for {scheme}://: {fault}") from error
     except ValueError as error:
         raise StorageError(f"no file system for {scheme}://: {error}") from error
-    if scheme in _S3:
+    if scheme in S3_SCHEMES:
         return "mode" in inspect.signature(system._pipe_file).parameters
     return scheme == "memory"
 
@@ -103,24 +98,17 @@ class FsspecStorage:
             system.pipe_file(full, data)
 
     def read_version(self, path: str) -> tuple[bytes, Version]:
-        """Return a whole file and its version: on S3 its ETag, in memory its content."""
-        with self._call("read", path) as (system, full):
-            if self._in_memory:
-                content = system.cat_file(full)
-                return content, content
-            return cast(tuple[bytes, Version], sync(system.loop, _get, system, full))
+        """Return a whole file in memory, twice: its content is its version."""
+        content = self.read(path)
+        return content, content
 
     def replace_version(self, path: str, data: bytes, version: Version) -> Version:
-        """Replace a file that has a version, and return its new one."""
-        with self._call("replace", path) as (system, full), _refused_conditions():
-            if self._in_memory:
-                if system.cat_file(full) != version:
-                    raise FileExistsError
-                system.pipe_file(full, data)
-                return data
-            bucket, key, _ = system.split_path(full)
-            put = {"Bucket": bucket, "Key": key, "Body": data, "IfMatch": version}
-            return system.call_s3("put_object", **put)["ETag"]
+        """Replace a file in memory that has a version, and return its new one."""
+        with self._call("replace", path) as (system, full):
+            if system.cat_file(full) != version:
+                raise FileExistsError
+            system.pipe_file(full, data)
+            return data
 
     def list(
         self, path: str, recursive: bool = False, *, folders: bool = False
@@ -166,31 +154,9 @@ class FsspecStorage:
                 system.rm(full, recursive=True)
 
     def delete_many(self, paths: Collection[str]) -> None:
-        """Delete files, on S3 with a request for each thousand."""
-        if self._scheme not in _S3:
-            for path in paths:
-                self.delete(path)
-            return
-        ordered = sorted(set(paths))
-        for start in range(0, len(ordered), _KEYS_A_REQUEST):
-            self._delete_from_s3(ordered[start : start + _KEYS_A_REQUEST])
-
-    def _delete_from_s3(self, paths: Sequence[str]) -> None:
+        """Delete files."""
         for path in paths:
-            check_path(path)
-        with self._call("delete", paths[0]) as (system, full):
-            root = full.removesuffix(paths[0])
-            bucket, _, folder = root.partition("/")
-            keys = [{"Key": folder + path} for path in paths]
-            # s3fs' own _bulk_delete does not report which keys the server has refused.
-            answer = system.call_s3(
-                "delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True}
-            )
-        for refused in answer.get("Errors", ()):
-            if refused.get("Code") != "NoSuchKey":
-                path = str(refused.get("Key", "")).removeprefix(folder)
-                with self._connection(f"cannot delete {path!r} below {self.root!r}"):
-                    raise RefusedKeyError(refused)
+            self.delete(path)
 
     @property
     def _scheme(self) -> str:
@@ -207,7 +173,7 @@ class FsspecStorage:
                     raise FileExistsError
                 system.pipe_file(full, data)
                 return
-            with _refused_conditions():
+            with refused_conditions():
                 system.pipe_file(full, data, mode="create")
 
     @contextlib.contextmanager
@@ -234,7 +200,7 @@ def _connect(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     """
     arguments = {name: argument(text) for name, text in options.items()}
     fresh = {"use_listings_cache": False, "skip_instance_cache": True}
-    if scheme not in _S3:
+    if scheme not in S3_SCHEMES:
         return fsspec.filesystem(scheme, **fresh, **arguments)
     given = arguments.pop("config_kwargs", None)
     config = {**(given if isinstance(given, dict) else {}), "retries": {"total_max_attempts": 1}}
@@ -243,16 +209,8 @@ def _connect(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     return system
 
 
-async def _get(system: Any, full: str) -> tuple[bytes, object]:  # noqa: ANN401
-    """Return an object of S3 and its ETag, by one request."""
-    bucket, key, _ = system.split_path(full)
-    answer = await system._call_s3("get_object", Bucket=bucket, Key=key)
-    async with answer["Body"] as body:
-        return await body.read(), answer["ETag"]
-
-
 @contextlib.contextmanager
-def _refused_conditions() -> Iterator[None]:
+def refused_conditions() -> Iterator[None]:
     """Turn what some releases of s3fs raise for a condition that failed, an invalid argument."""
     try:
         yield

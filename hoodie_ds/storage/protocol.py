@@ -130,6 +130,37 @@ class ReplacesVersions(Storage, Protocol):
         ...
 
 
+class Upload(Protocol):
+    """A new file on its way to a storage in parts; nobody sees it before it is complete.
+
+    After an `UnavailableError` each call can be repeated.
+    """
+
+    def put(self, number: int, part: bytes) -> None:
+        """Store a part, in place of one with the same number; the first has number 1."""
+        ...
+
+    def complete(self) -> None:
+        """Make a file of the parts, for exactly one of several callers.
+
+        The others get `AlreadyExistsError`; so may a repeated call whose first try has won.
+        """
+        ...
+
+    def abort(self) -> None:
+        """Delete the parts."""
+        ...
+
+
+@runtime_checkable
+class TakesParts(Protocol):
+    """A storage that need not be given a file as a whole."""
+
+    def begin_upload(self, path: str) -> Upload:
+        """Begin a new file; `PathEscapeError` for a path outside the root."""
+        ...
+
+
 @runtime_checkable
 class NamesFiles(Protocol):
     """A storage that lists names faster than files.

@@ -8,6 +8,7 @@ effect, the content that is there is compared with the intended one; a try witho
 from __future__ import annotations
 
 import builtins
+import hashlib
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
 from hoodie_ds.log import Log
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus, ReplacesVersions, Storage, Version
-from hoodie_ds.storage.streams import GuardedInput, whole_output
+from hoodie_ds.storage.protocol import FileStatus, ReplacesVersions, Storage, TakesParts, Version
+from hoodie_ds.storage.streams import PART_BYTES, GuardedInput, output_in_parts, whole_output
 
 T = TypeVar("T")
 
@@ -51,9 +52,15 @@ class RetryingStorage:
         return cast(BinaryIO, GuardedInput(file, self._retry))
 
     def open_output(self, path: str) -> AbstractContextManager[BinaryIO]:
-        """Open a new file for writing, which is held in memory and stored at the end."""
+        """Open a new file for writing, which is stored at the end, a large one in parts before."""
         check_path(path)
-        return whole_output(lambda data: self.put_if_absent(path, data))
+
+        def store(data: bytes) -> None:
+            self.put_if_absent(path, data)
+
+        if not isinstance(self.inner, TakesParts):
+            return whole_output(store)
+        return output_in_parts(store, lambda: _RetryingUpload(self, path))
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole, for exactly one caller."""
@@ -137,3 +144,35 @@ class RetryingStorage:
                 Log().debug("try %d failed: %s", tries, error)
             waited += self.pauses.pause(min(longest, self.deadline_ms - spent))
             longest, tries = min(2 * longest, _LONGEST_PAUSE_MS), tries + 1
+
+
+class _RetryingUpload:
+    """A file on its way to `storage.inner` in parts, each of which is retried."""
+
+    def __init__(self, storage: RetryingStorage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._digest = hashlib.blake2b()
+        inner = cast(TakesParts, storage.inner)
+        self._upload = storage._retry(lambda: inner.begin_upload(path))
+
+    def put(self, number: int, part: bytes) -> None:
+        """Store the next part."""
+        self._storage._retry(lambda: self._upload.put(number, part))
+        self._digest.update(part)
+
+    def complete(self) -> None:
+        """Make a file of the parts."""
+        self._storage._once(self._upload.complete, lambda: self._is_there() or None)
+
+    def abort(self) -> None:
+        """Delete the parts, by one try."""
+        self._upload.abort()
+
+    def _is_there(self) -> bool:
+        """Whether the file has the content that was sent."""
+        found = hashlib.blake2b()
+        with self._storage.inner.open_input(self._path) as file:
+            while part := file.read(PART_BYTES):
+                found.update(part)
+        return found.digest() == self._digest.digest()

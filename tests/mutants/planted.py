@@ -2522,6 +2522,26 @@ STORAGE = [
         "P4: unknown is taken for failed",
     ),
     Mutant(
+        "an upload in parts is completed without a condition",
+        Text(', IfNoneMatch="*")', ")"),
+        "tests/contract/storage/test_storage_contract.py"
+        "::test_a_large_output_is_a_new_file_too[s3]",
+        "P5: a data file is overwritten",
+    ),
+    Mutant(
+        "an upload that fails leaves its parts",
+        skipped("_Parts.abort"),
+        "tests/contract/storage/test_s3.py::test_an_upload_left_by_an_exception_is_aborted[s3]",
+        "P16: parts that no listing shows are paid for",
+    ),
+    Mutant(
+        "the retry of a completion takes a taken name for its own",
+        always("_RetryingUpload._is_there", True),
+        "tests/contract/storage/test_s3.py"
+        "::test_a_lost_completion_does_not_take_a_file_of_others_for_its_own",
+        "P5: a commit names a file of another writer",
+    ),
+    Mutant(
         "paths may leave the base path",
         within(
             "LocalStorage._inside",

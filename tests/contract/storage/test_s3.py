@@ -22,9 +22,10 @@ from hoodie_ds.errors import (
     StorageError,
     UnavailableError,
 )
+from hoodie_ds.storage import streams
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.storage.fsspec_storage import FsspecStorage
 from hoodie_ds.storage.retrying import RetryingStorage
+from hoodie_ds.storage.s3_storage import S3Storage
 from tests.s3_server import ID, SECRET, S3Server
 from tests.tables import TRIPS, found, trips
 
@@ -44,19 +45,15 @@ def storage(s3: S3Server, root: str) -> RetryingStorage:
     return found
 
 
-def once(storage: RetryingStorage) -> FsspecStorage:
+def once(storage: RetryingStorage) -> S3Storage:
     """The same storage without retries."""
-    assert isinstance(storage.inner, FsspecStorage)
+    assert isinstance(storage.inner, S3Storage)
     return storage.inner
 
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what is 10 MiB or larger go up in parts, rather than from 100 MiB on."""
-    from s3fs import S3FileSystem
-
-    assert S3FileSystem._pipe_file.__defaults__[0] == 50 << 20
-    monkeypatch.setattr(S3FileSystem._pipe_file, "__defaults__", (PART, None, "overwrite"))
+    monkeypatch.setattr(streams, "PART_BYTES", PART)
 
 
 def uploads(server: S3Server, root: str) -> list[str]:
@@ -72,9 +69,11 @@ def test_a_large_file_goes_up_in_parts_and_on_condition(server: S3Server, root: 
     content = os.urandom(2 * PART + 7)
     with storage.open_output("data") as file:
         file.write(content)
+        assert len(uploads(server, root)) == 1  # before the end
+        assert storage.list("") == []
     assert storage.read("data") == content
-    with pytest.raises(AlreadyExistsError):
-        storage.put_if_absent("data", b"x" * (2 * PART + 7))
+    with pytest.raises(AlreadyExistsError), storage.open_output("data") as file:
+        file.write(b"x" * (PART + 1))
     assert storage.read("data") == content
     key = f"{root.removeprefix('s3://tables/')}/data"
     assert server.client().head_object(Bucket="tables", Key=key)["ETag"].endswith('-3"')
@@ -95,7 +94,7 @@ def test_a_failed_upload_is_aborted_on_the_server(
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_an_upload_left_by_an_exception_never_began(server: S3Server, root: str) -> None:
+def test_an_upload_left_by_an_exception_is_aborted(server: S3Server, root: str) -> None:
     storage = open_storage(root, server.options)
 
     def interrupted() -> None:
@@ -110,11 +109,52 @@ def test_an_upload_left_by_an_exception_never_began(server: S3Server, root: str)
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_the_lost_answer_to_the_last_step_of_an_upload_is_found_out(
-    s3: S3Server, storage: RetryingStorage, root: str
+@pytest.mark.parametrize("fault", ["busy", "lost"])
+def test_an_upload_each_of_whose_steps_fails_once_is_done(
+    storage: RetryingStorage, fault: str
 ) -> None:
-    storage.put_if_absent("lost-1", b"y" * (2 * PART))
-    assert storage.read("lost-1") == b"y" * (2 * PART)
+    content = os.urandom(PART + 7)
+    with storage.open_output(f"{fault}-1") as file:
+        file.write(content)
+    assert storage.read(f"{fault}-1") == content
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_lost_completion_does_not_take_a_file_of_others_for_its_own(
+    storage: RetryingStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = once(storage)
+    upload = inner.begin_upload("f")
+    complete = type(upload).complete
+
+    def overtaken(self: object) -> None:
+        monkeypatch.setattr(type(upload), "complete", complete)
+        inner.put_if_absent("f", b"theirs")
+        raise UnavailableError("the answer is lost")
+
+    monkeypatch.setattr(type(upload), "complete", overtaken)
+    with pytest.raises(AlreadyExistsError), storage.open_output("f") as file:
+        file.write(b"x" * (PART + 1))
+    assert storage.read("f") == b"theirs"
+
+
+def test_an_upload_that_another_process_aborts_fails_at_once(
+    storage: RetryingStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from botocore.exceptions import ClientError
+    from s3fs import S3FileSystem
+
+    upload = once(storage).begin_upload("f")
+
+    def missing(self: object, method: str, **_: object) -> None:
+        # moto answers with status 500 instead
+        answer = {"Error": {"Code": "NoSuchUpload", "Message": "gone"}}
+        raise FileNotFoundError from ClientError(answer, method)
+
+    monkeypatch.setattr(S3FileSystem, "call_s3", missing)
+    for call in (lambda: upload.put(1, b"x"), upload.complete, upload.abort):
+        with pytest.raises(NotFoundError, match="aborted by another process"):
+            call()
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)

@@ -9,8 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, PathEscapeError
+from hoodie_ds.storage import streams
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.transaction.heartbeat import storage_now_ms
+
+PART = 5 << 20
+"""The least that S3 takes."""
 
 
 def _write(storage: Storage, path: str, data: bytes) -> None:
@@ -65,6 +69,30 @@ def test_an_output_that_its_writer_closed_is_kept(storage: Storage) -> None:
         file.write(b"rows")
         file.close()
     assert storage.read("f") == b"rows"
+
+
+def test_a_large_output_is_a_new_file_too(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "PART_BYTES", PART)
+    content = bytes(range(256)) * (PART // 128) + b"rest"
+
+    def fail() -> None:
+        with storage.open_output("p/data") as file:
+            file.write(content)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert storage.list("p") == []
+    with storage.open_output("p/data") as file:
+        file.write(content[:7])
+        file.write(content[7:])
+        file.close()
+    with pytest.raises(AlreadyExistsError):
+        _write(storage, "p/data", content[::-1])
+    assert storage.read("p/data") == content
+    assert [status.path for status in storage.list("p")] == ["p/data"]
 
 
 def test_parquet_through_inputs_and_outputs(storage: Storage) -> None:
