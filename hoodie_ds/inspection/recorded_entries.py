@@ -17,7 +17,7 @@ from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS, r
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import declared_avro
+from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.paths import V1
 
 
@@ -49,10 +49,11 @@ def statistics_divergences(
 ) -> Iterator[Divergence]:
     """Yield files and partitions without statistics, or with such as deny values that they have.
 
-    Of log files of layout 1 nothing is said: they may have blocks that were rolled back.
+    Of log files of layout 1 nothing is said: they may have blocks that were rolled back. Nor is of
+    tables whose files have columns under other names.
     """
-    schema = declared_avro(table, metadata.data)
-    if schema is None:
+    schema, columns = declared_avro(table, metadata.data), numbered_columns(table, metadata.data)
+    if schema is None or (columns is not None and columns.changes()):
         return
     index = ColumnIndex.of(table, schema)
     there = {COLUMN_STATS, PARTITION_STATS} & {*metadata.partitions}

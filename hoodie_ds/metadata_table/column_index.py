@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,10 +10,12 @@ from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_COLUMNS, PARTITION_
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.errors import OptionError
 from hoodie_ds.formats.avro.tree import VECTOR, AvroType, Kind, parse_avro
+from hoodie_ds.hints import command
 from hoodie_ds.metadata_table.column_records import FIRST_VERSION, SECOND_VERSION
-from hoodie_ds.metadata_table.statistics import COLUMN_STATS
+from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
 from hoodie_ds.metadata_table.stored import REBUILD
 from hoodie_ds.table.metadata_table import define_index, index_definition
+from hoodie_ds.table.schema_on_read import NumberedColumns, check_same_names
 from hoodie_ds.table.table import Table
 
 _ALWAYS: Final = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
@@ -87,6 +89,18 @@ def define_columns(
         "version": version,
     }
     return define_index(table, COLUMN_STATS, definition, REBUILD, now_ms)
+
+
+def check_named(table: Table, columns: NumberedColumns | None, partitions: Collection[str]) -> None:
+    """Refuse statistics of columns beside files that have columns under other names.
+
+    Hudi looks for those of the present names, and takes a file without them for one of nulls.
+    Raises `UnsupportedTableError`.
+    """
+    if columns is not None and {COLUMN_STATS, PARTITION_STATS} & {*partitions}:
+        drop = command("metadata", "drop", table.storage.root, "--partition", COLUMN_STATS)
+        remedy = f"{drop} drops statistics by names; leave {MetadataOptions.column_stats.key} out"
+        check_same_names(table.storage, columns, remedy)
 
 
 def has_types(table: Table) -> bool:

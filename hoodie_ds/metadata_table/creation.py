@@ -22,7 +22,7 @@ from hoodie_ds.formats.hfile.reader import Entry
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.bloom_records import stored_filters
 from hoodie_ds.metadata_table.column_changes import stored_ranges
-from hoodie_ds.metadata_table.column_index import ColumnIndex, define_columns
+from hoodie_ds.metadata_table.column_index import ColumnIndex, check_named, define_columns
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
 from hoodie_ds.metadata_table.compaction import base_file, put_once
 from hoodie_ds.metadata_table.file_records import listing_records
@@ -36,7 +36,7 @@ from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.table import Table, check_unchanged, update_properties
-from hoodie_ds.table.table_schema import declared_avro
+from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
@@ -128,14 +128,15 @@ def create_partitions(
     """Make those of some partitions that are missing, while nothing is at work on the table.
 
     Statistics are made once the table has columns; `columns` are those that are chosen. Raises
-    `TimelineError` if the table has changed meanwhile.
+    `TimelineError` if the table has changed meanwhile, and as `check_named`.
     """
+    there = table.properties.metadata_partitions
+    missing = [name for name in MADE if name in wanted and name not in there]
+    check_named(table, numbered_columns(table, timeline), missing)
     if not table.properties.metadata_partitions:
         table.storage.delete(METADATA_TABLE)
         storage = SubfolderStorage(table.storage, METADATA_TABLE)
         put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
-    there = table.properties.metadata_partitions
-    missing = [name for name in MADE if name in wanted and name not in there]
     sizes = _committed(FileSystemView(table.storage, timeline)) if missing else {}
     for name in missing:
         table = _created(table, timeline, name, now_ms, columns, sizes)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties.agreement import check_same
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.metadata_table.column_index import check_named
 from hoodie_ds.metadata_table.creation import wanted_partitions, with_dependents
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.table.table import Table, check_unchanged, open_table
+from hoodie_ds.table.table_schema import numbered_columns
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.rollbacks import refuse_restore
 from hoodie_ds.transaction.exclusive_commit import excluding
@@ -113,6 +115,7 @@ def remake_metadata(
         return MetadataChange(dropped, dropped, dry)
     with _alone(context, table):
         _check_rests(table)
+        check_named(table, numbered_columns(table, table.load_timeline()), dropped)
         timeout_ms = context.options.concurrency.heartbeat_timeout_ms
         without = drop_metadata_partitions(table, dropped, context.clock, timeout_ms)
         made = switch_metadata_table_on(without, context.clock, dropped)

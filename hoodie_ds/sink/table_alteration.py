@@ -9,9 +9,10 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hoodie_ds.errors import SchemaError
+from hoodie_ds.metadata_table.column_index import check_named
 from hoodie_ds.sink.write_plan import ColumnChange, WritePlan
 from hoodie_ds.table.alteration import AlteredColumns
-from hoodie_ds.table.schema_on_read import as_json, check_never_numbered
+from hoodie_ds.table.schema_on_read import NumberedColumns, as_json, check_never_numbered
 from hoodie_ds.table.table_schema import added_columns, numbered_columns
 
 Alter: TypeAlias = Callable[[AlteredColumns], None]
@@ -53,7 +54,7 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     """Return the plan of a write without rows that makes changes one after another.
 
     Each change finds the names that the ones before have left. Raises `SchemaError` if one cannot
-    be made.
+    be made, and as `check_named`.
     """
     table = plan.table
     if not changes or plan.declared is None:
@@ -65,10 +66,12 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     marker = () if properties.delete_marker is None else properties.delete_marker[:1]
     keys = (*properties.record_key_fields, *properties.partition_fields)
     fixed = {*keys, *properties.ordering_fields, *marker}
-    known = None if numbered is None else numbered.now
-    columns = AlteredColumns(known, plan.declared, plan.schema, fixed)
+    now = None if numbered is None else numbered.now
+    columns = AlteredColumns(now, plan.declared, plan.schema, fixed)
     for change in changes:
         change(columns)
+    known = (columns.before,) if numbered is None else numbered.all
+    check_named(table, NumberedColumns(columns.numbered, known), properties.metadata_partitions)
     before = "" if numbered is not None else as_json(columns.before)
     added = columns.renamed(added_columns(table, plan.timeline))
     return replace(

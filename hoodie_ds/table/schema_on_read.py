@@ -136,16 +136,16 @@ def columns_of(storage: Storage, timeline: Timeline, numbered: str, path: str) -
     return columns
 
 
-def check_same_names(storage: Storage, columns: NumberedColumns) -> None:
+def check_same_names(storage: Storage, columns: NumberedColumns, remedy: str) -> None:
     """Refuse to have files read by the names and types that a table has now, unless they have them.
 
     Raises `UnsupportedTableError`.
     """
     if changes := columns.changes():
         raise UnsupportedTableError(
-            f"{storage.root}: columns were renamed, dropped or retyped with {_OPTION} ({changes}), "
+            f"{storage.root}: columns are renamed, dropped or retyped with {_OPTION} ({changes}), "
             "while data files have them as they were, where other engines look for the present "
-            "names; read the table by itself, or write the rows into a new one"
+            f"names; {remedy}"
         )
 
 

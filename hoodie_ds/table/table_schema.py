@@ -101,14 +101,14 @@ def planned_columns(table: Table, timeline: Timeline, time: str) -> Timeline:
     return timeline.past(time, lambda instant: padded(instant.time) >= padded(time))
 
 
-def check_files_as_now(table: Table, timeline: Timeline) -> None:
+def check_files_as_now(table: Table, timeline: Timeline, remedy: str) -> None:
     """Raise `UnsupportedTableError` unless files have the present names and types of all columns.
 
     Engines need that which find columns by name.
     """
     columns = numbered_columns(table, timeline)
     if columns is not None:
-        check_same_names(table.storage, columns)
+        check_same_names(table.storage, columns, remedy)
 
 
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:

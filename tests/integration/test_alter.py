@@ -256,6 +256,47 @@ def test_a_batch_with_the_former_name_is_refused(place: Place) -> None:
         table.upsert(trips(ROWS[0]))
 
 
+STATISTICS = {
+    f"hoodie.metadata.index.{name}.enable": "true" for name in ("column.stats", "partition.stats")
+}
+
+
+def test_statistics_by_names_are_not_beside_files_of_other_names(place: Place) -> None:
+    """Hudi takes a column that a file has no statistics of for null in all of its rows."""
+    place.table.create_metadata_table(STATISTICS)
+    place.table.alter().add("tip", pa.float64()).move("fare", first=True).execute()
+    before = place.storage.files
+    rename = place.table.alter().rename("fare", "cost")
+    with pytest.raises(UnsupportedTableError, match="--partition column_stats` drops"):
+        rename.execute()
+    assert place.storage.files == before
+    place.table.drop_metadata_table(["column_stats"])
+    assert rename.execute()
+    before = place.storage.files
+    with pytest.raises(UnsupportedTableError, match=r"'fare' is 'cost'.*column.stats.enable out"):
+        place.table.create_metadata_table(STATISTICS)
+    assert place.storage.files == before
+    place.table.upsert(place.table.read(columns=[*NAMES[:3], "cost", "tip"]))
+    assert place.table.inspect.verify()
+
+
+@pytest.mark.parametrize("name", ["cost", "fare"])
+def test_statistics_of_tables_that_hudi_altered_are_kept(
+    place: Place, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file's by the names and types of its time, which is all that Hudi has there, too."""
+    place.table.create_metadata_table(STATISTICS)
+    monkeypatch.setattr("hoodie_ds.sink.table_alteration.check_named", lambda *_: None)
+    place.table.alter().retype("fare", pa.string()).execute()
+    if name != "fare":
+        place.table.alter().rename("fare", name).execute()
+    place.table.update({name: "5.0", "ts": 2}, where="id = '1'")
+    (found,) = place.table.read(columns=["id"], filter=(name, "<", "5.0")).to_pylist()
+    assert found == {"id": "2"}
+    assert place.table.inspect.verify()
+    assert not place.table.repair_metadata_table(dry=True)
+
+
 def test_a_write_that_began_before_is_a_conflict(place: Place) -> None:
     place.opts |= BESIDE_OTHERS
     batch = place.begin(trips(("1", "x", 2, 3.0)))

@@ -42,6 +42,7 @@ from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 
+_BY_ITSELF: Final = "read the table by itself, or write the rows into a new one"
 _TRIES: Final = 20
 _MOST_SEARCHED: Final = 20
 """Commits in which micro-batches are searched if the log does not have them."""
@@ -135,7 +136,7 @@ def _next(
     table: Table, timeline: Timeline, head: Head, now_ms: int, *, whole: bool
 ) -> _Version | None:
     """Return the next version of a log; None if the log is up to date."""
-    check_files_as_now(table, timeline)
+    check_files_as_now(table, timeline, _BY_ITSELF)
     columns = table_schema(table, timeline)
     storage, last = table.storage, head.synced or SyncPoint()
     if columns is None and not last.num_files:

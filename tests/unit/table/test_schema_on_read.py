@@ -72,14 +72,14 @@ def history(*versions: dict[str, Any], body: bytes | None = None) -> MemoryStora
 def test_a_field_at_whatever_depth_is_told(now: dict[str, Any], said: str) -> None:
     storage = history(nested(FIRST, "x", "int", "v"), now)
     with pytest.raises(UnsupportedTableError, match=rf"renamed.*\({said}\)"):
-        check_same_names(storage, columns_of(storage, ALL, json.dumps(now), PATH))
+        check_same_names(storage, columns_of(storage, ALL, json.dumps(now), PATH), "")
 
 
 def test_fields_that_have_come_hide_none() -> None:
     was, now = nested(FIRST, "x", "int", "v"), nested(SECOND, "x", "int", "v")
     now["fields"].insert(0, {"id": 10, "name": "new", "optional": True, "type": "string"})
     storage = history(was, now)
-    check_same_names(storage, columns_of(storage, ALL, json.dumps(now), PATH))
+    check_same_names(storage, columns_of(storage, ALL, json.dumps(now), PATH), "")
     assert columns_of(storage, ALL, json.dumps(now), PATH).history().since == ()
 
 
