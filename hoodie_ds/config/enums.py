@@ -80,6 +80,11 @@ class IndexType(str, Enum):
     RECORD_LEVEL_INDEX = "RECORD_LEVEL_INDEX"
     GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
 
+    @property
+    def is_record_index(self) -> bool:
+        """Whether it is the record index of the whole table, which has had two names."""
+        return self in (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
+
 
 class Operation(str, Enum):
     """What a write does with its rows (``hoodie.datasource.write.operation``)."""

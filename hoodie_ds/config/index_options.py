@@ -34,7 +34,7 @@ def _share(text: str) -> float | None:
 _SUPPORTED: Final = {
     kind.value: kind
     for kind in IndexType
-    if kind.value not in ("INMEMORY", "HBASE") and "RECORD" not in kind.value
+    if kind not in (IndexType.INMEMORY, IndexType.HBASE, IndexType.RECORD_LEVEL_INDEX)
 }
 
 
@@ -45,9 +45,8 @@ class IndexOptions(OptionGroup):
     index_type: Option[IndexType | None] = Option(
         "hoodie.index.type",
         Kind(
-            f"one of {', '.join(_SUPPORTED)} (others are not supported yet; GLOBAL_BLOOM or "
-            "GLOBAL_SIMPLE keeps the promise of RECORD_INDEX and GLOBAL_RECORD_LEVEL_INDEX, BLOOM "
-            "or SIMPLE that of RECORD_LEVEL_INDEX)",
+            f"one of {', '.join(_SUPPORTED)} (others are not supported yet; BLOOM or SIMPLE keeps "
+            "the promise of RECORD_LEVEL_INDEX)",
             lambda text: _SUPPORTED.get(text.upper()),
         ),
         "How a key's file group is found; BUCKET for a new table with record keys.",
@@ -110,6 +109,13 @@ class IndexOptions(OptionGroup):
         "Whether, with GLOBAL_SIMPLE, a record moves to the partition that its new row says; "
         "otherwise it is updated where it is.",
         True,
+    )
+    record_moves_records: Option[bool] = Option(
+        "hoodie.record.index.update.partition.path",
+        BOOLEAN,
+        "Whether, with RECORD_INDEX, a record moves to the partition that its new row says; "
+        "otherwise it is updated where it is.",
+        False,
     )
     state_is_global: Option[bool] = Option(
         "index.global.enabled",

@@ -30,7 +30,7 @@ def lacking_stored_keys(
     """Return what a table needs Hudi's meta columns for, each in a few words.
 
     Hudi refuses to compute keys by other key generators, and keys that no column has. Its bloom
-    filters are written with stored keys alone.
+    filters and record index are made of stored keys alone.
     """
     needing: list[str] = []
     if generator not in _VIRTUAL:
@@ -41,6 +41,8 @@ def lacking_stored_keys(
     if index in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM):
         instead = index.value.replace("BLOOM", "SIMPLE")
         needing.append(f"the index {index.value} (take {instead} or BUCKET)")
+    elif index is not None and index.is_record_index:
+        needing.append(f"the index {index.value} (take GLOBAL_SIMPLE or BUCKET)")
     return tuple(needing)
 
 

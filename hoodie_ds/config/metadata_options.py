@@ -38,6 +38,20 @@ class MetadataOptions(OptionGroup):
         BOOLEAN,
         "The same of the bloom filters of base files.",
     )
+    record_index: Option[bool | None] = Option(
+        "hoodie.metadata.global.record.level.index.enable",
+        BOOLEAN,
+        "The same of the record index, which has the place of each record key; by default it is "
+        "made for hoodie.index.type=RECORD_INDEX.",
+        aliases=("hoodie.metadata.record.index.enable",),
+    )
+    record_index_groups: Option[int] = Option(
+        "hoodie.metadata.global.record.level.index.min.filegroup.count",
+        POSITIVE_INT,
+        "File groups of a record index that is made; more for tens of millions of rows.",
+        10,
+        aliases=("hoodie.metadata.record.index.min.filegroup.count",),
+    )
     drops: Option[bool] = Option(
         "hoodie.metadata.auto.delete.partitions",
         BOOLEAN,

@@ -10,18 +10,24 @@ from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.key_generation import lacking_stored_keys
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.bucket_index import BucketIndex
-from hoodie_ds.index.lookup_indexes import BloomIndex, SimpleIndex, StateIndex
+from hoodie_ds.index.lookup_indexes import BloomIndex, RecordIndex, SimpleIndex, StateIndex
 from hoodie_ds.index.protocol import Index, LookupIndex
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
-from hoodie_ds.table.metadata_table import has_bloom_filters, record_index
+from hoodie_ds.table.metadata_table import (
+    can_index_records,
+    has_bloom_filters,
+    record_index,
+    wants_record_index,
+)
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.paths import BUCKET_INDEX, HASHING_RINGS
@@ -33,6 +39,8 @@ _LOOKUPS: Final[dict[IndexType, type[LookupIndex]]] = {
     IndexType.FLINK_STATE: StateIndex,
     IndexType.GLOBAL_BLOOM: BloomIndex,
     IndexType.GLOBAL_SIMPLE: SimpleIndex,
+    IndexType.RECORD_INDEX: RecordIndex,
+    IndexType.GLOBAL_RECORD_LEVEL_INDEX: RecordIndex,
 }
 """Every index but BUCKET."""
 _BUCKETS_EXPECTED: Final = 10_000
@@ -54,7 +62,16 @@ def choose_index(
         stored = load_hashing_config(table.storage, timeline)
     known = stored is not None or (properties.num_buckets or options.num_buckets) is not None
     kind = stated or _by_names(known, groups, properties.populate_meta_fields)
-    if table is not None and properties.partition_fields and record_index(table) == "table":
+    wanted = wants_record_index(properties, options)
+    if wanted and not can_index_records(properties):
+        raise OptionError(
+            TableOptions.merge_mode.key,
+            properties.order.value,
+            "which rows of log files are left is decided by a function then, so there can be no "
+            "record index; let the table have the type COPY_ON_WRITE or another index",
+        )
+    wanted = wanted or (table is not None and record_index(table) == "table")
+    if wanted and properties.partition_fields:
         kind = _keeping_keys_unique(kind, properties, options)
     if kind is IndexType.BUCKET:
         return BucketIndex.of(properties, options, stored, groups)
@@ -76,18 +93,19 @@ def choose_index(
 def _keeping_keys_unique(
     kind: IndexType, properties: TableProperties, options: WriteOptions
 ) -> IndexType:
-    """Return the index that keeps record keys unique in a table with a record index of Hudi's."""
+    """Return the index that keeps record keys unique in a table that has a record index."""
     if keys_are_global(kind, properties, options):
         return kind
     unique = IndexType.GLOBAL_BLOOM if properties.populate_meta_fields else IndexType.GLOBAL_SIMPLE
     why = (
-        f"table {properties.name!r} has a record index of Hudi's (record_index), which cannot be "
-        "built again once a record key is in two partitions"
+        f"the record index (record_index) of table {properties.name!r} cannot be built again once "
+        "a record key is in two partitions"
     )
     if kind is IndexType.BUCKET:
         raise UnsupportedTableError(
-            f"{why}, and the index BUCKET keeps keys unique in each partition only; write it with "
-            "Hudi, or let Hudi drop the record index first (DROP INDEX record_index)"
+            f"{why}, and the index BUCKET keeps keys unique in each partition only; begin a new "
+            f"table with {IndexOptions.index_type.key}={IndexType.RECORD_INDEX.value}, or let Hudi "
+            "drop the record index of an old one first (DROP INDEX record_index)"
         )
     if options.index_type is not None:
         raise OptionError(

@@ -1,4 +1,4 @@
-"""The indexes that look keys up in data files: BLOOM, SIMPLE, FLINK_STATE and the global ones."""
+"""The indexes that look keys up: BLOOM, SIMPLE, FLINK_STATE, RECORD_INDEX and the global ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.index.file_lookup import FileLookup
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
+from hoodie_ds.index.record_lookup import RecordLookup
 
 
 class BloomIndex(LookupIndex):
@@ -39,6 +40,20 @@ class SimpleIndex(LookupIndex):
     def lookup(self, context: LookupContext) -> KeyLookup:
         """See `LookupIndex.lookup`."""
         return FileLookup(context, KeyCache(context.memory_bytes), use_bloom=False)
+
+
+class RecordIndex(LookupIndex):
+    """Asks the record index of the metadata table, which has each key of the table once."""
+
+    @classmethod
+    def of(cls, kind: IndexType, properties: TableProperties, options: WriteOptions) -> RecordIndex:
+        """See `LookupIndex.of`."""
+        is_global = bool(properties.partition_fields)
+        return cls(kind, properties.record_key_fields, is_global, options.record_moves_records)
+
+    def lookup(self, context: LookupContext) -> KeyLookup:
+        """See `LookupIndex.lookup`."""
+        return RecordLookup(context)
 
 
 @dataclass(frozen=True)

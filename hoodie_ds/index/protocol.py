@@ -26,6 +26,7 @@ from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.table import Table
@@ -85,6 +86,8 @@ class LookupContext:
     merged_keys: Callable[[FileSlice], SliceKeys]  # reads the keys of a slice with log files
     memory_bytes: int  # of a task, for keys
     virtual_keys: MadeColumn | None = None  # makes record keys that files do not store
+    # opens the metadata table where its record index is that of the timeline
+    record_index: Callable[[], MetadataTable | None] = lambda: None
 
 
 @dataclass(frozen=True)

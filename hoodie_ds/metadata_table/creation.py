@@ -7,17 +7,19 @@ file group begins with a log file that deletes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import (
     BLOOM_FILTERS,
+    RECORD_INDEX,
     TableProperties,
     properties_file,
 )
-from hoodie_ds.errors import OptionError, TimelineError
+from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.formats.hfile.reader import Entry
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.bloom_records import stored_filters
@@ -27,14 +29,17 @@ from hoodie_ds.metadata_table.column_records import file_statistics, partition_s
 from hoodie_ds.metadata_table.compaction import base_file, put_once
 from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.payload import Record, encode_record
+from hoodie_ds.metadata_table.record_changes import stored_places
+from hoodie_ds.metadata_table.record_index import group_of
 from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
 from hoodie_ds.metadata_table.record_schema import record_schema
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
-from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL
+from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL, REBUILD
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.metadata_table import define_index, wants_record_index
 from hoodie_ds.table.table import Table, check_unchanged, update_properties
 from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
@@ -51,12 +56,24 @@ from hoodie_ds.timeline.paths import (
 )
 from hoodie_ds.timeline.timeline import Timeline
 
-MADE: Final = (FILES_PARTITION, COLUMN_STATS, BLOOM_FILTERS, PARTITION_STATS)
+MADE: Final = (FILES_PARTITION, COLUMN_STATS, BLOOM_FILTERS, RECORD_INDEX, PARTITION_STATS)
 """Partitions that can be made, in Hudi's order."""
 _FIRST: Final = {1: 10, 2: 0}
 """Number of the first delta commit, by layout; its time is nothing else."""
 _GROUPS: Final = {COLUMN_STATS: 2, BLOOM_FILTERS: 4}
 """File groups of partitions that have more than one, Hudi's defaults."""
+_KEYS_IN_A_GROUP: Final = (1 << 30) // 48 // 2
+"""Record keys for each file group of a record index, as Hudi estimates: it may yet double."""
+_MOST_GROUPS: Final = 10_000
+_OF_TABLE: Final = {
+    "indexName": RECORD_INDEX,
+    "indexType": RECORD_INDEX,
+    "indexFunction": "",
+    "sourceFields": [],
+    "indexOptions": {"isPartitioned": "false"},
+    "version": "V1",
+}
+"""Hudi's definition of a record index of the whole table."""
 _ATTEMPT: Final = "0-0-0"
 _NO_DELETES: Final = bytes.fromhex("000000030000000100")
 _SAME: Final = (keys.VERSION, keys.INITIAL_VERSION, keys.LAYOUT)
@@ -75,8 +92,13 @@ _OWN: Final = {
 }
 
 
-def wanted_partitions(properties: TableProperties, options: MetadataOptions) -> tuple[str, ...]:
+def wanted_partitions(properties: TableProperties, given: WriteOptions) -> tuple[str, ...]:
     """Return the partitions that a metadata table is to have by some options, as in Hudi."""
+    options = given.metadata
+    if options.record_index and not properties.record_key_fields:
+        raise OptionError(
+            MetadataOptions.record_index.key, True, "the table has no record key fields"
+        )
     has_stats = options.column_stats or COLUMN_STATS in properties.metadata_partitions
     if options.partition_stats and not has_stats:
         raise OptionError(
@@ -92,6 +114,7 @@ def wanted_partitions(properties: TableProperties, options: MetadataOptions) -> 
         FILES_PARTITION: True,
         COLUMN_STATS: options.column_stats,
         BLOOM_FILTERS: options.bloom_filters,
+        RECORD_INDEX: wants_record_index(properties, given),
         PARTITION_STATS: of_partitions and _has_partition_stats(properties),
     }
     return tuple(name for name in MADE if switches[name])
@@ -107,6 +130,7 @@ def switched_off(options: MetadataOptions) -> frozenset[str]:
     switches = {
         COLUMN_STATS: options.column_stats,
         BLOOM_FILTERS: options.bloom_filters,
+        RECORD_INDEX: options.record_index,
         PARTITION_STATS: options.partition_stats,
     }
     return with_dependents(name for name, on in switches.items() if on is False and options.drops)
@@ -123,12 +147,13 @@ def create_partitions(
     timeline: Timeline,
     wanted: Collection[str],
     now_ms: int,
-    columns: Sequence[str] | None = None,
+    options: MetadataOptions,
 ) -> Table:
     """Make those of some partitions that are missing, while nothing is at work on the table.
 
-    Statistics are made once the table has columns; `columns` are those that are chosen. Raises
-    `TimelineError` if the table has changed meanwhile, and as `check_named`.
+    Statistics are made once the table has columns. Raises `UnsupportedTableError` if a record index
+    would have a record key twice, `TimelineError` if the table has changed meanwhile, and as
+    `check_named`.
     """
     there = table.properties.metadata_partitions
     missing = [name for name in MADE if name in wanted and name not in there]
@@ -139,7 +164,7 @@ def create_partitions(
         put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
     sizes = _committed(FileSystemView(table.storage, timeline)) if missing else {}
     for name in missing:
-        table = _created(table, timeline, name, now_ms, columns, sizes)
+        table = _created(table, timeline, name, now_ms, options, sizes)
     return table
 
 
@@ -148,7 +173,7 @@ def _created(
     timeline: Timeline,
     name: str,
     now_ms: int,
-    columns: Sequence[str] | None,
+    options: MetadataOptions,
     sizes: Mapping[str, int],
 ) -> Table:
     """Make a partition of files with these sizes; the table is listed once for all partitions."""
@@ -156,14 +181,15 @@ def _created(
     if name in (COLUMN_STATS, PARTITION_STATS) and schema is None:
         return table
     if name == COLUMN_STATS and schema is not None:
-        table = define_columns(table, schema, columns, now_ms)
+        table = define_columns(table, schema, options.columns, now_ms)
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
     storage.delete(name)
     done = _next_instant(storage, table)
     depth = f"commitTime={done.time}\npartitionDepth=1\n"
     put_once(storage, in_partition(name, PARTITION_METAFILE), depth.encode())
-    groups: list[list[Entry]] = [[] for _ in range(_GROUPS.get(name, 1))]
-    for key, record in _records(table, timeline, name, schema or "", sizes):
+    count, records = _content(table, timeline, name, schema or "", sizes, options)
+    groups: list[list[Entry]] = [[] for _ in range(count)]
+    for key, record in records:
         groups[file_group_of(key, len(groups))].append((key.encode(), encode_record(record)))
     stats = [
         stat
@@ -182,6 +208,8 @@ def _created(
     ended = "" if table.layout == V1.version else next_time(now_ms, utc, timeline.latest_time)
     put_once(storage, instant_path(done.completed(ended)), body)
     _check_as_before(table, timeline)
+    if name == RECORD_INDEX:
+        table = define_index(table, RECORD_INDEX, _OF_TABLE, REBUILD, now_ms)
     names = sorted({*table.properties.metadata_partitions, name})
     return update_properties(table, {keys.METADATA_PARTITIONS: ",".join(names)}, (), now_ms)
 
@@ -206,17 +234,41 @@ def _check_as_before(table: Table, timeline: Timeline) -> None:
         )
 
 
-def _records(
-    table: Table, timeline: Timeline, name: str, schema: str, sizes: Mapping[str, int]
-) -> Iterable[tuple[str, Record]]:
-    """The records of a partition and their keys."""
+def _content(
+    table: Table,
+    timeline: Timeline,
+    name: str,
+    schema: str,
+    sizes: Mapping[str, int],
+    options: MetadataOptions,
+) -> tuple[int, Iterable[tuple[str, Record]]]:
+    """How many file groups a partition has, and its records and their keys."""
+    count = _GROUPS.get(name, 1)
     if name == FILES_PARTITION:
         folders = {path.rpartition("/")[0] for path in sizes}
-        return listing_records(sizes, folders).items()
+        return count, listing_records(sizes, folders).items()
     if name == BLOOM_FILTERS:
         newest = timeline.commits[-1].time if timeline.commits else ""
-        return stored_filters(table.storage, newest, sizes).items()
-    return _statistics(table, name, schema, sizes)
+        return count, stored_filters(table.storage, newest, sizes).items()
+    if name == RECORD_INDEX:
+        places = _places(table, timeline)
+        fewest = min(len(places) // _KEYS_IN_A_GROUP, _MOST_GROUPS)
+        return max(fewest, options.record_index_groups), places.items()
+    return count, _statistics(table, name, schema, sizes)
+
+
+def _places(table: Table, timeline: Timeline) -> dict[str, Record]:
+    """The place of each record key; a key that is in two file groups is refused."""
+    found: dict[str, Record] = {}
+    for key, record in stored_places(table, timeline):
+        if found.setdefault(key, record) is not record:
+            places = " and ".join(map(str, (group_of(found[key]), group_of(record))))
+            raise UnsupportedTableError(
+                f"{table.storage.root}: record key {key!r} is in {places}, and a record index has "
+                "one place of a key; delete one of the rows, or let "
+                f"{MetadataOptions.record_index.key} be false"
+            )
+    return found
 
 
 def _statistics(

@@ -8,7 +8,7 @@ something came after it, and after a restore, the whole index is compared with t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -34,6 +34,7 @@ from hoodie_ds.timeline.file_changes import FileChanges, file_changes
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Action, Instant, State
 from hoodie_ds.timeline.instant_time import epoch_ms
 from hoodie_ds.timeline.rollbacks import undone_by
+from hoodie_ds.timeline.timeline import Timeline
 
 Records = dict[str, Record | None]
 """Records by record key; None of keys without a row."""
@@ -129,7 +130,7 @@ class _Slices:
         cls, table: Table, metadata: MetadataTable, groups: Collection[FileGroupId], schema: str
     ) -> _Slices:
         """Return file groups as they are before a write, whose schema may be new."""
-        reader = _reader(table, metadata, schema)
+        reader = _reader(table, metadata.data, schema)
         listing = MetadataListing.of(metadata)
         paths = {group.partition_path for group in groups}
         if listing is not None:
@@ -196,11 +197,7 @@ def _differing(table: Table, metadata: MetadataTable, later: MetadataTable) -> R
     The index is as it will be without them, and the rows are those without what is undone.
     """
     stored = later.by_key(RECORD_INDEX)
-    there: dict[str, Record] = {}
-    reader, utc = _reader(table, metadata), table.properties.timeline_in_utc
-    for slice_ in reader.view.slices_among(reader.view.data_files()):
-        record = index_record(slice_.group, epoch_ms(slice_.base_instant, utc))
-        there |= dict.fromkeys(live_keys(reader, slice_).to_pylist(), record)
+    there = dict(stored_places(table, metadata.data))
     records: Records = {key: None for key in stored if key not in there}
     for key, record in there.items():
         if key not in stored or group_of(stored[key]) != group_of(record):
@@ -208,9 +205,18 @@ def _differing(table: Table, metadata: MetadataTable, later: MetadataTable) -> R
     return records
 
 
-def _reader(table: Table, metadata: MetadataTable, schema: str = "") -> FileSliceReader:
-    view = FileSystemView(table.storage, metadata.data, verify=False)
-    columns = without_meta_columns(avro_to_arrow(schema or declared_avro(table, metadata.data)))
+def stored_places(table: Table, timeline: Timeline) -> Iterator[tuple[str, Record]]:
+    """Yield the record keys of all rows of a table; those of a file group have the same record."""
+    reader, utc = _reader(table, timeline), table.properties.timeline_in_utc
+    for slice_ in reader.view.slices_among(reader.view.data_files()):
+        record = index_record(slice_.group, epoch_ms(slice_.base_instant, utc))
+        yield from ((key, record) for key in live_keys(reader, slice_).to_pylist())
+
+
+def _reader(table: Table, timeline: Timeline, schema: str = "") -> FileSliceReader:
+    view = FileSystemView(table.storage, timeline, verify=False)
+    declared = schema or declared_avro(table, timeline)
+    columns = without_meta_columns(avro_to_arrow(declared)) if declared else pa.schema([])
     properties = table.properties
     kept = with_meta_columns(columns) if properties.populate_meta_fields else columns
     history = column_history(table, metadata.data)

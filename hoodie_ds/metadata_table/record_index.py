@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 from uuid import UUID
 
@@ -17,8 +17,11 @@ from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.metadata_table.payload import Record, RecordType
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
 from hoodie_ds.metadata_table.stored import MetadataTable
-from hoodie_ds.metadata_table.trust import is_ahead
+from hoodie_ds.metadata_table.trust import is_ahead, lacking
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.metadata_table import record_index
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.timeline import Timeline
 
 _PLACE: Final = "recordIndexMetadata"
 _UUID: Final = 0
@@ -39,12 +42,29 @@ def indexed_groups(metadata: MetadataTable, keys: Collection[str]) -> frozenset[
     """
     if RECORD_INDEX not in metadata.partitions or is_ahead(metadata):
         return None
+    return frozenset(group for _, group in places_of(metadata, keys))
+
+
+def trusted_index(table: Table, timeline: Timeline) -> MetadataTable | None:
+    """Return the metadata table of a table that has each of its record keys once by its index.
+
+    None if it has no such index, or that is not of the moment of a timeline.
+    """
+    if RECORD_INDEX not in table.properties.metadata_partitions or record_index(table) != "table":
+        return None
+    metadata = MetadataTable.open(table, timeline)
+    is_whole = metadata is not None and RECORD_INDEX in metadata.partitions
+    if metadata is None or not is_whole or is_ahead(metadata):
+        return None
+    return metadata if next(lacking(metadata), None) is None else None
+
+
+def places_of(metadata: MetadataTable, keys: Collection[str]) -> Iterator[tuple[str, FileGroupId]]:
+    """Yield those of some record keys that the index has, and their file groups."""
     with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
-        return frozenset(
-            group_of(record)
-            for group in metadata.records(RECORD_INDEX, keys)
-            for record in group.values()
-        )
+        for group in metadata.records(RECORD_INDEX, keys):
+            for key, record in group.items():
+                yield key, group_of(record)
 
 
 def group_of(record: Record) -> FileGroupId:

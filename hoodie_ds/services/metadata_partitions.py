@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.properties.agreement import check_same
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import OptionError, WriteConflictError
+from hoodie_ds.index.choice import choose_index
 from hoodie_ds.metadata_table.column_index import check_named
 from hoodie_ds.metadata_table.creation import wanted_partitions, with_dependents
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
@@ -66,14 +68,16 @@ def create_metadata(context: ServiceContext, *, dry: bool = False) -> MetadataCh
             FileOptions.metadata_enable.key, False, "leave it out to make a metadata table"
         )
     table = context.open_table()
-    wanted = wanted_partitions(table.properties, options.metadata)
+    wanted = wanted_partitions(table.properties, options)
+    if RECORD_INDEX in wanted:  # by which index keys are unique
+        choose_index(table.properties, options, table, table.load_timeline())
     missing = tuple(n for n in wanted if n not in table.properties.metadata_partitions)
     if dry or not missing:
         return MetadataChange(made=missing, dry=dry)
     with _alone(context, table):
         _check_rests(table)
         table = note_delta_commits(table, context.clock, options.metadata.delta_commits)
-        changed = switch_metadata_table_on(table, context.clock, wanted, options.metadata.columns)
+        changed = switch_metadata_table_on(table, context.clock, wanted, options.metadata)
     return MetadataChange(made=_there(changed, missing))
 
 
@@ -118,7 +122,8 @@ def remake_metadata(
         check_named(table, numbered_columns(table, table.load_timeline()), dropped)
         timeout_ms = context.options.concurrency.heartbeat_timeout_ms
         without = drop_metadata_partitions(table, dropped, context.clock, timeout_ms)
-        made = switch_metadata_table_on(without, context.clock, dropped)
+        options = replace(context.options.metadata, columns=None)  # those that it had
+        made = switch_metadata_table_on(without, context.clock, dropped, options)
     return MetadataChange(_there(made, dropped), dropped)
 
 

@@ -20,6 +20,7 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.properties.agreement import check_agreement
 from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
 from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
@@ -31,7 +32,7 @@ from hoodie_ds.metadata_table.creation import switched_off, wanted_partitions
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.context import ServiceContext
-from hoodie_ds.services.failures import note_failures
+from hoodie_ds.services.failures import attempted, note_failures
 from hoodie_ds.services.post_commit import catch_up
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.batch_services import (
@@ -56,6 +57,7 @@ from hoodie_ds.sink.write_checks import (
     stored_schema,
     warn_of_copies,
     warn_of_new_columns,
+    warn_of_no_index,
 )
 from hoodie_ds.sink.write_plan import Change, WritePlan, key_spec
 from hoodie_ds.storage.connect import storage_to_read, storage_to_write
@@ -63,7 +65,7 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
-from hoodie_ds.table.metadata_table import refuse_metadata_table
+from hoodie_ds.table.metadata_table import refuse_metadata_table, wants_record_index
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from hoodie_ds.table.table import (
     Table,
@@ -133,6 +135,7 @@ class Coordinator:
             plan = self._plan(table, properties, schema, timeline)
             plan = self._recovered(table, plan, schema, found)
             warn_of_copies(plan)
+            warn_of_no_index(plan)
         guard = ReplayGuard.load(self.storage, plan.timeline)
         if isinstance(plan.index, LookupIndex):
             forget_pinned(self.storage, guard)
@@ -251,6 +254,8 @@ class Coordinator:
         else:
             result = self._commit_nothing_written(reported) if reported else WriteResult()
         result = with_failures(result, reported)
+        if reported and reported[0].batch.creation_ms is not None:
+            result = self._with_first_metadata(result)
         if result.failed_services:
             note_failures(self.storage, result.instant_time, result.failed_services)
         return result
@@ -342,9 +347,10 @@ class Coordinator:
     def _with_metadata_table(self, table: Table) -> Table:
         """Drop what the options switch off in the metadata table, and make what it lacks."""
         there, given = set(table.properties.metadata_partitions), self.options.metadata
-        if self.options.metadata_enable is False or not (there or self.options.metadata_enable):
+        asks = self.options.metadata_enable or wants_record_index(table.properties, self.options)
+        if self.options.metadata_enable is False or not (there or asks):
             return table
-        wanted, off = wanted_partitions(table.properties, given), there & switched_off(given)
+        wanted, off = wanted_partitions(table.properties, self.options), there & switched_off(given)
         is_noted_too = is_noted(table.properties, given.delta_commits)
         if not off and is_noted_too and there.issuperset(wanted):
             return table
@@ -353,7 +359,20 @@ class Coordinator:
                 timeout_ms = self.options.concurrency.heartbeat_timeout_ms
                 table = drop_metadata_partitions(table, off, self.clock, timeout_ms)
             table = note_delta_commits(table, self.clock, given.delta_commits)
-            return switch_metadata_table_on(table, self.clock, wanted, given.columns)
+            return switch_metadata_table_on(table, self.clock, wanted, given)
+
+    def _with_first_metadata(self, result: WriteResult) -> WriteResult:
+        """Make the metadata table of a table that a batch has created; else the next one does."""
+
+        def make() -> None:
+            table = find_table(self.storage)
+            if table is not None:
+                self._with_metadata_table(table)
+
+        time = result.instant_time or ""
+        failure = attempted(Service.METADATA, self.storage.root, time, make)
+        missed = () if failure is None else (failure,)
+        return replace(result, failed_services=(*result.failed_services, *missed))
 
     def _timeline(self, table: Table | None) -> Timeline:
         """Load the timeline as the next batch sees it, with the batches of a joined instant."""

@@ -18,7 +18,7 @@ from hoodie_ds.columns.meta_columns import (
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.operation_options import OperationOptions
-from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX, TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
@@ -68,6 +68,17 @@ def warn_of_copies(plan: WritePlan) -> None:
             f"{plan.operation.value} does not look for stored keys, and "
             "Hudi cannot build the table's record index (record_index) again once a key is there "
             f"twice: upsert, or insert with {OperationOptions.duplicate_policy.key} = fail",
+        )
+
+
+def warn_of_no_index(plan: WritePlan) -> None:
+    """Warn that keys are looked up in data files, as Hudi does, where there is no record index."""
+    lacks = RECORD_INDEX not in plan.table.properties.metadata_partitions
+    if lacks and plan.index is not None and plan.index.kind.is_record_index:
+        _warn_once(
+            plan.table.storage.root,
+            f"there is no record index, so {plan.index.kind.value} looks keys up in all data "
+            "files; a write makes it once no other is pending, unless options leave it out",
         )
 
 

@@ -93,9 +93,23 @@ def _keeps_record_index(table: Table) -> bool:
     """Whether there is none, or one of the whole table whose rows no user's function decides."""
     if RECORD_INDEX not in table.properties.metadata_partitions:
         return True
-    is_mor = table.properties.table_type is TableType.MERGE_ON_READ
-    has_hook = is_mor and table.properties.order is MergeMode.CUSTOM
-    return record_index(table) == "table" and not has_hook
+    return record_index(table) == "table" and can_index_records(table.properties)
+
+
+def can_index_records(properties: TableProperties) -> bool:
+    """Whether no user's function decides which rows of log files are left."""
+    is_logged = properties.table_type is TableType.MERGE_ON_READ
+    return not (is_logged and properties.order is MergeMode.CUSTOM)
+
+
+def wants_record_index(properties: TableProperties, options: WriteOptions) -> bool:
+    """Whether writers ask for a record index of a table: by its switch, or by their index."""
+    if options.metadata_enable is False or not properties.record_key_fields:
+        return False
+    if options.metadata.record_index is not None:
+        return options.metadata.record_index
+    index = options.index_type or properties.index_type
+    return index is not None and index.is_record_index
 
 
 def _is_there(storage: Storage) -> bool:

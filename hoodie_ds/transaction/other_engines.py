@@ -6,11 +6,12 @@ it, or rebuilds it, without the commits of this library. Its queries then miss r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Final
 
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
@@ -111,13 +112,13 @@ def switch_metadata_table_on(
     table: Table,
     clock: Clock,
     wanted: Collection[str],
-    columns: Sequence[str] | None = None,
+    options: MetadataOptions,
 ) -> Table:
     """Make partitions of a table's metadata table, once nothing is at work on the table."""
     timeline = apply_pending(table, clock)[1]
     if at_work(table, timeline):
         return table
-    made = create_partitions(table, timeline, wanted, clock.now_ms(), columns)
+    made = create_partitions(table, timeline, wanted, clock.now_ms(), options)
     names = set(made.properties.metadata_partitions) - set(table.properties.metadata_partitions)
     if names:
         listed = ", ".join(sorted(names))

@@ -19,6 +19,11 @@ SPAN = {"hoodie.streaming.batches.per.commit": "2"}
 # Filters for a few keys: those of the default size take longer than all else.
 BLOOM = {BUCKETS: "", "hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"}
 STATE = {"hoodie.index.type": "FLINK_STATE", "index.global.enabled": "false"}
+RECORDS = {
+    **BLOOM,
+    "hoodie.index.type": "RECORD_INDEX",
+    "hoodie.metadata.record.index.min.filegroup.count": "2",
+}
 # Files that are full after a few rows.
 SMALL = {"hoodie.copyonwrite.record.size.estimate": "20000000"}
 
@@ -92,6 +97,7 @@ SCENARIOS = {
         "state",
         Scenario(BEGUN, (Step(BOTH, tasks=2),), {**BLOOM, **STATE}),
     ),
+    **_of_both("record index", Scenario((), (Step(ONE), Step(TWO, tasks=2)), RECORDS)),
     "change data, cow": Scenario(
         BEGUN, (Step(TWO, "delete"), Step(BOTH, tasks=2)), {**COW, **CHANGE_DATA}
     ),

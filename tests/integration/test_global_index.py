@@ -20,6 +20,8 @@ from hoodie_ds.record.merge.merge_hook import Merged
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import open_storage
+from tests.integration.test_record_index_kept import assert_indexed
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.merge_hooks import MODE as CUSTOM
 from tests.merge_hooks import add
@@ -30,6 +32,10 @@ from tests.tiers import by_day
 INDEX = "hoodie.index.type"
 MODE = "hoodie.record.merge.mode"
 LOOKUP = {k: v for k, v in TRIPS.items() if k != BUCKETS}
+RECORDS = {
+    "hoodie.index.bloom.num_entries": "100",
+    "hoodie.metadata.record.index.min.filegroup.count": "2",
+}
 MARK = "_hoodie_is_deleted"
 
 Row = tuple[str, str, int, float, bool]
@@ -118,6 +124,8 @@ MOVES = [
     ("GLOBAL_SIMPLE", False, 3, False, "1g", True, False),
     ("FLINK_STATE", True, 1, False, "4k", False, True),
     ("FLINK_STATE", True, 3, True, "1g", True, False),
+    ("RECORD_INDEX", True, 3, True, "1g", True, True),
+    ("RECORD_INDEX", False, 1, False, "4k", False, False),
 ]
 
 
@@ -142,6 +150,8 @@ def test_random_batches_give_the_model(
     draw = random.Random(11)
     mode = "EVENT_TIME_ORDERING" if by_event_time else "COMMIT_TIME_ORDERING"
     opts = {TYPE: kind, INDEX: index, MODE: mode, "write.task.max.size": memory}
+    if index == "RECORD_INDEX":
+        opts |= {**RECORDS, "hoodie.record.index.update.partition.path": str(moves).lower()}
     if not moves:
         opts["hoodie.bloom.index.update.partition.path"] = "false"
         opts["hoodie.simple.index.update.partition.path"] = "false"
@@ -161,6 +171,8 @@ def test_random_batches_give_the_model(
         more = {"hoodie.datasource.write.operation": "delete"} if deletes else {}
         model.apply(write(tmp_path, rows, {**opts, **more}, tasks, shuffled, marked))
         assert stored(tmp_path) == model.live()
+        if index == "RECORD_INDEX":
+            assert_indexed(open_storage(str(tmp_path)))
         assert_same_rows(read_with_hudi_rs(tmp_path), HoodieTable(str(tmp_path)).read())
 
 

@@ -45,6 +45,11 @@ GLOBAL = {
     "hoodie.index.bloom.num_entries": "100",  # filters of the default size take long
     RETAINED: "1",
 }
+RECORDS = {
+    **GLOBAL,
+    "hoodie.index.type": "RECORD_INDEX",
+    "hoodie.record.index.update.partition.path": "true",
+}
 UNPARTITIONED = {PARTITION: "", RETAINED: "1"}
 VERSIONS = ("6", "9")
 BOTH = [
@@ -264,7 +269,7 @@ ACTS: tuple[Act, ...] = (
 def run_history(path: Path, version: str, kind: str, seed: int, steps: int = 12) -> None:
     """Random actions, half of which end with their process at some operation."""
     random = Random(f"{version} {kind} {seed}")
-    options = given(version, kind)
+    options = given(version, kind, RECORDS if seed % 2 else GLOBAL)
     begun(path, version, kind)
     for _ in range(steps):
         act, doomed = random.choice(ACTS), random.random() < 0.5
@@ -328,7 +333,7 @@ def test_an_index_of_hudi_is_kept(tmp_path: Path, name: str) -> None:
 
 
 def test_a_random_history_with_kills(tmp_path: Path) -> None:
-    run_history(tmp_path, "9", KINDS[1], 0, steps=4)
+    run_history(tmp_path, "9", KINDS[1], 1, steps=4)
 
 
 @pytest.mark.slow

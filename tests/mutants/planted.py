@@ -392,6 +392,57 @@ RECORD_INDEXES = [
         "Hudi cannot build its index again, and nobody was told",
     ),
 ]
+_LOOKED_UP = "tests/integration/test_record_lookup.py"
+RECORD_LOOKUPS = [
+    Mutant(
+        "a record index that lacks an instant is asked",
+        within("trusted_index", lacking=returns(iter(()))),
+        f"{_LOOKED_UP}::test_an_index_that_lacks_a_write_is_not_asked[6]",
+        "a key that another writer has inserted is inserted a second time",
+    ),
+    Mutant(
+        "a record index of a later moment is asked",
+        within("trusted_index", is_ahead=returns(False)),
+        f"{_LOOKED_UP}::test_an_index_of_a_later_moment_is_not_asked",
+        "tasks of a batch send rows of a key to different file groups",
+    ),
+    Mutant(
+        "a key whose file group is gone counts as new",
+        Text("dict(places_of(self._index, set(asked)))", "{}"),
+        f"{_LOOKED_UP}::test_a_key_in_a_file_group_that_is_not_there_is_looked_up_in_files",
+        "a damaged index has keys stored twice",
+    ),
+    Mutant(
+        "of two places of a key the record index has one",
+        Text("if found.setdefault(key, record) is not record:", "if found.update({key: record}):"),
+        f"{_LOOKED_UP}::test_a_key_in_two_file_groups_has_no_index",
+        "rows that no look-up finds any more",
+    ),
+    Mutant(
+        "a new table gets its record index with the second write",
+        instead("Coordinator._with_first_metadata", lambda _, self, result: result),
+        f"{_LOOKED_UP}::test_a_new_table_has_the_index_from_its_first_write_on[COPY_ON_WRITE-6]",
+        "a table that was written once has no index for other engines",
+    ),
+    Mutant(
+        "records of a record index move unless they are told to stay",
+        instead("RecordIndex.of", lambda of, *given: replace(of(*given), moves_records=True)),
+        f"{_LOOKED_UP}::test_a_record_stays_where_it_is_unless_options_move_it",
+        "a row is in another partition than Hudi leaves it in by the same options",
+    ),
+    Mutant(
+        "buckets get a record index",
+        within("choose_index", wants_record_index=returns(False)),
+        f"{_LOOKED_UP}::test_an_index_that_cannot_be_is_refused[buckets]",
+        "a table whose keys come into two partitions, and that nobody can write any more",
+    ),
+    Mutant(
+        "Hudi is not told of which scope a record index is",
+        within("_created", define_index=lambda table, *_: table),
+        f"{_LOOKED_UP}::test_a_new_table_has_the_index_from_its_first_write_on[COPY_ON_WRITE-6]",
+        "once the index is dropped, writers of ours no longer keep keys unique",
+    ),
+]
 _BESIDE = "tests/integration/test_beside_other_engines.py"
 OTHER_ENGINES = [
     Mutant(
@@ -4918,6 +4969,7 @@ MUTANTS = [
     *INSPECTION,
     *CLUSTERINGS,
     *RECORD_INDEXES,
+    *RECORD_LOOKUPS,
     *OTHER_ENGINES,
     *COPIES,
     *LAYOUT_2,

@@ -18,6 +18,7 @@ from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.metadata_table.record_index import trusted_index
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.slices.slice_keys import live_keys
@@ -57,6 +58,7 @@ def key_lookup(plan: WritePlan) -> KeyLookup:
             partial(known_keys, plan),
             plan.budget.lookup_bytes,
             plan.virtual_keys,
+            partial(trusted_index, plan.table, plan.timeline),
         )
     )
 

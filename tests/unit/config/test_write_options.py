@@ -281,7 +281,13 @@ def test_reads_return_snapshots_unless_asked_otherwise() -> None:
         ReadOptions.parse({"path": "/t", key: "incremental"})
 
 
-@pytest.mark.parametrize("index", ["RECORD_INDEX", "global_record_level_index"])
-def test_an_index_that_is_not_there_names_one_that_keeps_its_promise(index: str) -> None:
-    with pytest.raises(OptionError, match="GLOBAL_BLOOM or GLOBAL_SIMPLE keeps the promise of"):
-        WriteOptions.parse({"path": "/t", "hoodie.index.type": index})
+def test_an_index_that_is_not_there_names_one_that_keeps_its_promise() -> None:
+    with pytest.raises(OptionError, match="BLOOM or SIMPLE keeps the promise of RECORD_LEVEL"):
+        WriteOptions.parse({"path": "/t", "hoodie.index.type": "record_level_index"})
+
+
+@pytest.mark.parametrize("name", ["RECORD_INDEX", "global_record_level_index"])
+def test_the_record_index_has_two_names(name: str) -> None:
+    options = WriteOptions.parse({"path": "/t", "hoodie.index.type": name})
+    assert options.index_type is not None
+    assert options.index_type.is_record_index

@@ -1,0 +1,60 @@
+"""Looks record keys up in the record index of Hudi's metadata table.
+
+The index is believed where it has caught up with the timeline of the write and is not ahead of it.
+Elsewhere the data files are asked, as by GLOBAL_BLOOM: a key that is stored is never inserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
+from hoodie_ds.hints import command
+from hoodie_ds.index.file_lookup import FileLookup
+from hoodie_ds.index.key_cache import KeyCache
+from hoodie_ds.index.protocol import LookupContext
+from hoodie_ds.index.record_locations import RecordLocations
+from hoodie_ds.log import Log
+from hoodie_ds.metadata_table.record_index import places_of
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.table.file_slice import FileSlice
+
+
+class RecordLookup:
+    """Looks record keys up in the record index, or in the data files where it may be wrong."""
+
+    def __init__(self, context: LookupContext) -> None:
+        self._context = context
+        self._files = FileLookup(context, KeyCache(context.memory_bytes), use_bloom=True)
+
+    @cached_property
+    def _index(self) -> MetadataTable | None:
+        return self._context.record_index()
+
+    def find(
+        self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False
+    ) -> RecordLocations:
+        """Return the slice of each key; see `KeyLookup`. In the index a deleted key is in none."""
+        if self._index is not None:
+            positions = {slice_.group: number for number, slice_ in enumerate(slices)}
+            asked = keys.to_pylist()
+            places = dict(places_of(self._index, set(asked)))
+            strange = places.values() - positions.keys()
+            if not strange:
+                stored = {key: positions[group] for key, group in places.items()}
+                found = np.array([stored.get(key, -1) for key in asked], np.int64)
+                return replace(RecordLocations.nowhere(len(keys)), slices=found)
+            self._index = None
+            root = self._context.storage.root
+            Log(root).warning(
+                "the record index has keys in %s, which is not there, so keys are looked up in "
+                "data files; once %s has dropped the index the next write makes it again",
+                min(strange, key=str),
+                command("metadata", "drop", root, "--partition", RECORD_INDEX),
+            )
+        return self._files.find(slices, keys, live_only)

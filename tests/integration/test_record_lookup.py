@@ -1,0 +1,229 @@
+"""Writes find keys by the record index of the metadata table, wherever that can be right."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.config.properties import keys
+from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.index.file_lookup import FileLookup
+from hoodie_ds.metadata_table.record_index import trusted_index
+from hoodie_ds.sink.write_checks import _warn_once
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.table.table import open_table
+from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
+from tests.integration.test_record_index_kept import assert_indexed
+from tests.integration.test_several_batches import SPAN, stream, writer
+from tests.merge_hooks import HOOK
+from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, found, trips
+
+INDEX = "hoodie.index.type"
+MADE = "hoodie.metadata.record.index.enable"
+GROUPS = "hoodie.metadata.record.index.min.filegroup.count"
+MOVES = "hoodie.record.index.update.partition.path"
+POLICY = "hoodie.datasource.insert.dup.policy"
+LOOKUP = {
+    **{key: text for key, text in TRIPS.items() if key != BUCKETS},
+    "hoodie.index.bloom.num_entries": "100",  # filters of the default size take long
+    "hoodie.parquet.small.file.limit": "0",
+    GROUPS: "2",
+}
+RECORDS = {**LOOKUP, INDEX: "RECORD_INDEX", MOVES: "true"}
+ADDING = {keys.MERGE_MODE: "CUSTOM", HOOK: "tests.merge_hooks:add"}
+ONE = trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0))
+TWO = trips(("a", "y", 2, 2.0), ("c", "x", 2, 2.0))
+BOTH = [("a", "y", 2, 2.0), ("b", "y", 1, 1.0), ("c", "x", 2, 2.0)]
+
+
+@pytest.fixture
+def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are looked up in no data file."""
+
+    def refuse(*_: object, **__: object) -> Any:
+        raise AssertionError("a data file is asked for keys")
+
+    monkeypatch.setattr(FileLookup, "find", refuse)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[pa.Array]:
+    """The keys that are looked up in data files."""
+    calls: list[pa.Array] = []
+    find = FileLookup.find
+
+    def noted(self: FileLookup, slices: Any, keys: pa.Array, live_only: bool = False) -> Any:
+        calls.append(keys)
+        return find(self, slices, keys, live_only)
+
+    monkeypatch.setattr(FileLookup, "find", noted)
+    return calls
+
+
+def begun(path: Path, **options: str) -> HoodieTable:
+    """A table with two rows, and a record index of two file groups."""
+    table = HoodieTable(str(path), {**RECORDS, **options})
+    table.upsert(ONE)
+    return table
+
+
+@pytest.mark.parametrize(("kind", "version"), [*zip(TYPES, "69", strict=True)])
+def test_a_new_table_has_the_index_from_its_first_write_on(
+    tmp_path: Path, kind: str, version: str, no_files: None
+) -> None:
+    table = begun(tmp_path, **{TYPE: kind, VERSION: version})
+    assert table.properties.metadata_partitions == ("files", "record_index")
+    definition = json.loads((tmp_path / INDEX_DEFINITIONS).read_text())["indexDefinitions"]
+    assert definition["record_index"] == {
+        "indexName": "record_index",
+        "indexType": "record_index",
+        "indexFunction": "",
+        "sourceFields": [],
+        "indexOptions": {"isPartitioned": "false"},
+        "version": "V1",
+    }
+    groups = {one.name[1:20] for one in (tmp_path / METADATA_TABLE / "record_index").glob(".r*")}
+    assert groups == {"record-index-0000-0", "record-index-0001-0"}
+    HoodieTable(str(tmp_path), {MOVES: "true"}).upsert(TWO)  # the table says which index it has
+    assert found(table) == BOTH
+    table.delete(trips(("a", "x", 3, None)))
+    table.upsert(trips(("a", "x", 2, 2.0)))  # a deleted key is free again
+    assert found(table) == [("a", "x", 2, 2.0), *BOTH[1:]]
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+def test_a_record_stays_where_it_is_unless_options_move_it(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "GLOBAL_RECORD_LEVEL_INDEX"})
+    table.upsert(ONE)
+    table.upsert(TWO)
+    paths = table.read(["id", "_hoodie_partition_path"]).to_pylist()
+    assert {row["id"]: row["_hoodie_partition_path"] for row in paths}["a"] == "x"
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_keys_of_a_table_without_partitions(tmp_path: Path, kind: str, no_files: None) -> None:
+    table = HoodieTable(str(tmp_path), {**RECORDS, PARTITION: "", TYPE: kind})
+    table.upsert(ONE)
+    table.upsert(TWO)
+    table.delete(trips(("b", "y", 2, None)))
+    table.insert(trips(("a", "x", 3, 3.0), ("b", "x", 3, 3.0)), {POLICY: "drop"})
+    assert found(table) == [("a", "y", 2, 2.0), ("b", "x", 3, 3.0), ("c", "x", 2, 2.0)]
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_an_index_that_lacks_a_write_is_not_asked(
+    tmp_path: Path, version: str, asked: list[pa.Array]
+) -> None:
+    table = begun(tmp_path, **{VERSION: version})
+    table.upsert(trips(("new", "x", 1, 1.0)))
+    assert not asked
+    newest = max((tmp_path / METADATA_TABLE).rglob("*.deltacommit"))
+    newest.unlink()
+    table.upsert(trips(("new", "y", 2, 2.0)))
+    assert asked
+    assert found(table) == [("a", "x", 1, 1.0), ("b", "y", 1, 1.0), ("new", "y", 2, 2.0)]
+
+
+def test_an_index_of_a_later_moment_is_not_asked(tmp_path: Path) -> None:
+    table = begun(tmp_path)
+    opened = open_table(open_storage(str(tmp_path)))
+    earlier = opened.load_timeline()
+    assert trusted_index(opened, earlier)
+    table.upsert(TWO)
+    assert trusted_index(opened, earlier) is None
+    assert trusted_index(opened, opened.load_timeline())
+
+
+def test_a_key_in_a_file_group_that_is_not_there_is_looked_up_in_files(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = begun(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("hoodie_ds.metadata_table.follower.record_changes", lambda *_: {})
+        table.overwrite(trips(("a", "x", 1, 5.0), ("b", "y", 1, 1.0)))  # keys are elsewhere now
+    table.upsert(TWO)
+    assert found(table) == BOTH
+    (told,) = (one.getMessage() for one in caplog.records if one.module == "record_lookup")
+    assert "which is not there" in told
+    assert f"`hoodie-py metadata drop {tmp_path} --partition record_index`" in told
+    table.drop_metadata_table(["record_index"])
+    table.upsert(trips(("b", "x", 3, 3.0)))
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+@pytest.mark.parametrize("option", ["hoodie.metadata.enable", MADE])
+def test_without_the_index_files_are_asked_and_a_warning_says_so(
+    tmp_path: Path, option: str, asked: list[pa.Array], caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn_once.cache_clear()
+    table = HoodieTable(str(tmp_path), {**RECORDS, option: "false"})
+    table.upsert(ONE)
+    table.upsert(TWO)
+    assert asked
+    assert found(table) == BOTH
+    assert "record_index" not in table.properties.metadata_partitions
+    (told,) = (one.getMessage() for one in caplog.records if one.levelno == logging.WARNING)
+    assert "RECORD_INDEX looks keys up in all data files" in told
+
+
+def test_a_table_of_another_index_gets_one(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "GLOBAL_SIMPLE"})
+    table.upsert(ONE)
+    table.create_metadata_table({MADE: "true"})
+    assert_indexed(open_storage(str(tmp_path)))
+    table.drop_metadata_table()
+    HoodieTable(str(tmp_path), RECORDS).upsert(TWO)
+    assert found(table) == BOTH
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+def test_a_key_in_two_file_groups_has_no_index(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "BLOOM"})
+    table.upsert(ONE)
+    table.upsert(TWO)
+    with pytest.raises(UnsupportedTableError, match=r"record key 'a' is in x/\S+ and y/\S+, and"):
+        HoodieTable(str(tmp_path), RECORDS).upsert(TWO)
+    assert "record_index" not in table.properties.metadata_partitions
+    table.upsert(TWO)  # it keeps the index that it has
+
+
+def test_several_batches_in_an_instant(tmp_path: Path) -> None:
+    """The index knows none of them until the instant is complete."""
+    table = begun(tmp_path)
+    for number in range(4):
+        rows = trips(("new", "xy"[number % 2], number, 1.0))
+        stream(writer(str(tmp_path), {**RECORDS, SPAN: "2"}), number, rows)
+    assert found(table)[2:] == [("new", "y", 3, 1.0)]
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        pytest.param({MADE: "true", BUCKETS: "2"}, "BUCKET keeps keys unique", id="buckets"),
+        pytest.param({MADE: "true", INDEX: "BLOOM"}, "say GLOBAL_BLOOM", id="bloom"),
+        pytest.param({**RECORDS, TYPE: TYPES[1], **ADDING}, "by a function then", id="hook"),
+        pytest.param({**RECORDS, "hoodie.populate.meta.fields": "false"}, "SIMPLE", id="virtual"),
+    ],
+)
+def test_an_index_that_cannot_be_is_refused(
+    tmp_path: Path, options: dict[str, str], match: str
+) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, **options})
+    with pytest.raises((OptionError, UnsupportedTableError), match=match):
+        table.upsert(ONE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_without_record_keys_has_none(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {"hoodie.table.name": "t"})
+    table.insert(ONE)
+    with pytest.raises(OptionError, match="no record key fields"):
+        table.create_metadata_table({MADE: "true"})
