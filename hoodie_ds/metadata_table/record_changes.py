@@ -219,5 +219,5 @@ def _reader(table: Table, timeline: Timeline, schema: str = "") -> FileSliceRead
     columns = without_meta_columns(avro_to_arrow(declared)) if declared else pa.schema([])
     properties = table.properties
     kept = with_meta_columns(columns) if properties.populate_meta_fields else columns
-    history = column_history(table, metadata.data)
+    history = column_history(table, timeline)
     return FileSliceReader.of(view, properties, kept, history=history)

@@ -31,6 +31,11 @@ OF_PARTITIONS = {
     "hoodie.index.type": "RECORD_LEVEL_INDEX",
 }
 OPTIONS = {key: value for key, value in TRIPS.items() if key != BUCKETS}
+OURS = {
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+    "hoodie.record.index.update.partition.path": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": "2",
+}
 DROPPING = {"hoodie.metadata.enable": "false"}
 KINDS = [(version, kind) for version in ("6", "8", "9") for kind in TYPES]
 
@@ -149,7 +154,10 @@ def test_both_keep_the_record_index(
         "hoodie.clean.automatic": "false",
     }
     jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)), theirs)
-    ours, stored = HoodieTable(str(path), options), dict[str, tuple[str, str, int, float]]()
+    ours, stored = (
+        HoodieTable(str(path), {**options, **OURS}),
+        dict[str, tuple[str, str, int, float]](),
+    )
     for ts in range(2, 14, 4):
         there = "xyz"[ts // 4 % 3]
         ours.upsert(trips(("a", there, ts, 2.0), (f"n{ts}", "z", ts, 2.0), ("c", "y", ts, 2.0)))
@@ -179,3 +187,25 @@ def test_both_keep_the_record_index(
         assert found(ours) == sorted(stored.values())
         assert_same_rows(jvm_hudi.read(path), ours.read())
     assert "record_index" in ours.properties.metadata_partitions
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), by_day(KINDS, {("6", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")})
+)
+def test_hudi_finds_keys_by_an_index_that_we_have_made(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    """It would store a moved key twice if it did not find the first place, and so would we."""
+    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
+    theirs = {**options, **OF_TABLE, "hoodie.record.index.update.partition.path": "true"}
+    ours = HoodieTable(str(path), {**options, **OURS})
+    ours.upsert(trips(*((f"k{n}", "xyz"[n % 3], 1, 1.0) for n in range(20))))
+    for ts in (2, 4):
+        jvm_hudi.write(
+            path, trips(*((f"k{n}", "xyz"[(n + ts) % 3], ts, 1.0) for n in range(0, 24, 2))), theirs
+        )
+        assert_indexed(open_storage(str(path)))
+        ours.upsert(trips(*((f"k{n}", "xyz"[n % 3], ts + 1, 1.0) for n in range(0, 24, 3))))
+        assert_indexed(open_storage(str(path)))
+    assert [row[0] for row in found(ours)] == sorted(f"k{n}" for n in range(23))
+    assert_same_rows(jvm_hudi.read(path), ours.read())

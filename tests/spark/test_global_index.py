@@ -18,14 +18,22 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("shuffled", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("index", "shuffled"),
+    [
+        ("GLOBAL_BLOOM", True),
+        pytest.param("GLOBAL_BLOOM", False, marks=pytest.mark.slow),
+        pytest.param("RECORD_INDEX", True, marks=pytest.mark.slow),
+    ],
+)
 def test_records_move_and_are_there_once(
-    spark: Any, tmp_path: Path, kind: str, shuffled: bool
+    spark: Any, tmp_path: Path, kind: str, index: str, shuffled: bool
 ) -> None:
     hoodie_ds.register(spark)
     options = {key: value for key, value in TRIPS.items() if key != BUCKETS}
-    options |= {TYPE: kind, "path": str(tmp_path / "t"), "hoodie.index.type": "GLOBAL_BLOOM"}
+    options |= {TYPE: kind, "path": str(tmp_path / "t"), "hoodie.index.type": index}
     options["hoodie.parquet.small.file.limit"] = "0"
+    options["hoodie.record.index.update.partition.path"] = "true"
 
     def write(*rows: tuple[str, str, int, float]) -> None:
         schema = "id string, city string, ts long, fare double"
