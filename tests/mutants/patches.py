@@ -7,14 +7,19 @@ have one of that name, the module's own name stands before it: `ownership.claim`
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, wraps
-from types import FunctionType, ModuleType
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+
+PACKAGE = Path(__file__).parents[2] / "hoodie_ds"
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,52 @@ class Text:
 
     old: str
     new: str
+
+    def check(self) -> None:
+        """Fail if the text is not there, or not in a function."""
+        self._changed()
+
+    def plant(self) -> None:
+        """Change the function in this process."""
+        changed = self._changed()
+        functions = [one for one in gc.get_objects() if type(one) is FunctionType]
+        for function in functions:
+            function.__code__ = changed.get(function.__code__, function.__code__)
+
+    def _changed(self) -> dict[CodeType, CodeType]:
+        """Return the functions that are others: that which is changed, and those that move."""
+        path = module_with(self.old)
+        source = _sources()[path]
+        old, new = (
+            _functions(compile(text, path, "exec", dont_inherit=True))
+            for text in (source, source.replace(self.old, self.new))
+        )
+        changed = {was: now for was, now in zip(old, new, strict=True) if was != now}
+        assert changed, f"{self.old!r} is in no function: change it `within` one that uses it"
+        return changed
+
+
+def module_with(text: str) -> Path:
+    """Find the one module of the package in which a text occurs once."""
+    found = [path for path, source in _sources().items() if text in source]
+    assert len(found) == 1, f"{text!r} occurs in {len(found)} modules"
+    assert _sources()[found[0]].count(text) == 1, f"{text!r} occurs more than once"
+    return found[0]
+
+
+@cache
+def _sources() -> dict[Path, str]:
+    return {path: path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    """The functions of a module and its classes, with those within them."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_flags & inspect.CO_NEWLOCALS:
+                yield constant
+            else:
+                yield from _functions(constant)
 
 
 class Around(NamedTuple):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.mutants import planted
-from tests.mutants.patches import Text
 from tests.mutants.planted import MUTANTS, Mutant
-from tests.mutants.runs import FAILED, PASSED, module_with, run_tests
+from tests.mutants.runs import FAILED, PASSED, run_tests
 from tests.tally import tally
 from tests.tiers import by_day
 
@@ -15,8 +14,7 @@ from tests.tiers import by_day
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_planted_bug_is_found(mutant: Mutant) -> None:
-    text = mutant.patch if isinstance(mutant.patch, Text) else None
-    code, output = run_tests([mutant.test], mutant.name, text)
+    code, output = run_tests([mutant.test], mutant.name)
     assert code == FAILED, output
     assert "TypeError" not in output, "it is called with other arguments than its function"
     tally("planted bugs")
@@ -38,10 +36,7 @@ def test_bugs_have_names_of_their_own_and_tests_that_exist() -> None:
 
 def test_what_is_changed_is_there() -> None:
     for mutant in MUTANTS:
-        if isinstance(mutant.patch, Text):
-            module_with(mutant.patch.old)
-        else:
-            mutant.patch.check()
+        mutant.patch.check()
 
 
 def test_every_planted_bug_is_tried() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from hoodie_ds.errors import (
     AccessDeniedError,
+    AlreadyExistsError,
     NotFoundError,
     OutOfSpaceError,
     PathEscapeError,
@@ -171,6 +172,17 @@ def test_names_as_long_as_the_disk_allows(root: Path) -> None:
     assert storage.read("n" * 255) == b"x"
     with pytest.raises(StorageError):
         storage.put_if_absent("n" * 256, b"x")
+
+
+def test_a_name_that_another_process_takes_after_the_look_is_not_overwritten(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(str(root))
+    storage.put_if_absent("f", b"theirs")
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)
+    with pytest.raises(AlreadyExistsError):
+        storage.put_if_absent("f", b"ours")
+    assert storage.read("f") == b"theirs"
 
 
 def test_links_that_lead_outside_are_refused(root: Path) -> None:
