@@ -22,6 +22,7 @@ from hoodie_ds.transaction.decision_log import Decision, Outcome, logged_decisio
 from hoodie_ds.transaction.manifest import newest_manifest
 from hoodie_ds.transaction.ownership import is_claimed
 from hoodie_ds.transaction.rollback import UNDONE_ACTIONS
+from hoodie_ds.transaction.temporary_files import is_of_earlier_release
 
 
 def lost_instants(table: Table) -> Iterator[Decision]:
@@ -36,8 +37,9 @@ def lost_instants(table: Table) -> Iterator[Decision]:
     if not completing:
         return
     # A manifest is deleted after its completed file is put, so the timeline is loaded last.
-    last_manifest = newest_manifest(storage, decisions[-1].instant)
-    waiting = None if last_manifest is None else decisions[-1]
+    newest = decisions[-1]
+    former = is_of_earlier_release(storage, newest.instant.time)
+    waiting = newest if former or newest_manifest(storage, newest.instant) else None
     timeline = table.load_timeline()
     if any(instant.action is Action.RESTORE for instant in timeline.pending):
         return

@@ -45,6 +45,11 @@ def delete_temporary(storage: Storage, time: str) -> None:
     storage.delete(marker_folder(time))
 
 
+def is_of_earlier_release(storage: Storage, time: str) -> bool:
+    """Whether an unfinished instant is one of an earlier release, which the next batch takes up."""
+    return any(moved_path(status.path) for status in storage.list(marker_folder(time)))
+
+
 def _moved(storage: Storage, path: str) -> str:
     """Move a file of an earlier release to its new place; returns the path of any file.
 

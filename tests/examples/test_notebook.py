@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 from tests.documents import PROJECT
@@ -21,6 +19,9 @@ def shown(notebook: Any) -> list[str]:
 
 @pytest.mark.slow
 def test_the_notebook_shows_what_is_stored_in_it() -> None:
+    import nbclient  # which few tests need
+    import nbformat
+
     path = PROJECT / "examples" / "notebook.ipynb"
     stored, run = (nbformat.read(path, as_version=4) for _ in range(2))
     nbclient.NotebookClient(run, timeout=120, resources={"metadata": {"path": PROJECT}}).execute()

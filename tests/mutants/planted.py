@@ -473,6 +473,12 @@ OTHER_ENGINES = [
         "a table that nobody can write to any more",
     ),
     Mutant(
+        "a decided write of an earlier release counts as lost",
+        within("lost_instants", is_of_earlier_release=returns(False)),
+        "tests/upgrades/test_continued.py::test_a_table_is_continued[decided-9-7d2472d1]",
+        "its table cannot be read, and the remedy gives its rows up",
+    ),
+    Mutant(
         "a clustering of ours counts as another engine's",
         within("begin_plan", mark_begun=nothing),
         f"{_BESIDE}::test_a_dead_clustering_of_ours_blocks_its_file_groups_alone"
