@@ -8,11 +8,17 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from hoodie_ds.config.catalog_options import CatalogOptions
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.metadata_table.column_index import check_named
 from hoodie_ds.sink.write_plan import ColumnChange, WritePlan
 from hoodie_ds.table.alteration import AlteredColumns
-from hoodie_ds.table.schema_on_read import NumberedColumns, as_json, check_never_numbered
+from hoodie_ds.table.schema_on_read import (
+    NumberedColumns,
+    as_json,
+    check_never_numbered,
+    check_same_names,
+)
 from hoodie_ds.table.table_schema import added_columns, numbered_columns
 
 Alter: TypeAlias = Callable[[AlteredColumns], None]
@@ -54,7 +60,7 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     """Return the plan of a write without rows that makes changes one after another.
 
     Each change finds the names that the ones before have left. Raises `SchemaError` if one cannot
-    be made, and as `check_named`.
+    be made, and `UnsupportedTableError` if statistics or a Delta log find columns by their names.
     """
     table = plan.table
     if not changes or plan.declared is None:
@@ -71,7 +77,10 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     for change in changes:
         change(columns)
     known = (columns.before,) if numbered is None else numbered.all
-    check_named(table, NumberedColumns(columns.numbered, known), properties.metadata_partitions)
+    became = NumberedColumns(columns.numbered, known)
+    check_named(table, became, properties.metadata_partitions)
+    if plan.options.catalog.delta_sync:
+        check_same_names(table.storage, became, f"leave {CatalogOptions.delta_sync.key} out")
     before = "" if numbered is not None else as_json(columns.before)
     added = columns.renamed(added_columns(table, plan.timeline))
     return replace(

@@ -280,6 +280,17 @@ def test_statistics_by_names_are_not_beside_files_of_other_names(place: Place) -
     assert place.table.inspect.verify()
 
 
+def test_a_delta_log_has_no_columns_under_other_names(place: Place) -> None:
+    place.opts |= {"hoodie.py.delta.sync": "true"}
+    before = place.storage.files
+    with pytest.raises(UnsupportedTableError, match=r"'fare' is 'cost'.*leave hoodie.py.delta"):
+        place.table.alter().rename("fare", "cost").execute()
+    assert place.storage.files == before
+    assert place.table.alter().add("tip", pa.float64()).execute()
+    log = sorted(path for path in place.storage.files if path.startswith("_delta_log/"))
+    assert b"tip" in place.storage.read(log[-1])
+
+
 @pytest.mark.parametrize("name", ["cost", "fare"])
 def test_statistics_of_tables_that_hudi_altered_are_kept(
     place: Place, name: str, monkeypatch: pytest.MonkeyPatch

@@ -3023,6 +3023,12 @@ LOCKS_AND_TURNS = [
         "P12: Hudi skips files that have the column under its former name",
     ),
     Mutant(
+        "columns are renamed under a Delta log",
+        Text("if plan.options.catalog.delta_sync:", "if False:"),
+        "tests/integration/test_alter.py::test_a_delta_log_has_no_columns_under_other_names",
+        "P12: Delta's readers find nulls, or rows of before",
+    ),
+    Mutant(
         "the first commit with numbers forgets the columns of before",
         Text('json.loads(extra.get(FIRST_KEY, "[]"))', "[]"),
         "tests/integration/test_alter.py::test_rows_have_the_columns_of_now",
