@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.foreach_batch import foreach_batch
     from hoodie_ds.datasource.registration import register
     from hoodie_ds.datasource.row_changes import delete, update
+    from hoodie_ds.datasource.row_merges import merge
     from hoodie_ds.datasource.scan import read
     from hoodie_ds.datasource.services_job import ServicesResult, run_services
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
@@ -157,6 +158,7 @@ __all__ = [
     "__version__",
     "delete",
     "foreach_batch",
+    "merge",
     "read",
     "register",
     "run_services",
@@ -209,6 +211,7 @@ _MODULES = {
     "WriteResult": "hoodie_ds.sink.messages",
     "delete": "hoodie_ds.datasource.row_changes",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
+    "merge": "hoodie_ds.datasource.row_merges",
     "read": "hoodie_ds.datasource.scan",
     "register": "hoodie_ds.datasource.registration",
     "run_services": "hoodie_ds.datasource.services_job",

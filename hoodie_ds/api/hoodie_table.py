@@ -17,7 +17,7 @@ import pyarrow as pa
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
 from hoodie_ds.api.names_of_others import NAMES_OF_OTHERS
 from hoodie_ds.api.table_alteration import TableAlteration
-from hoodie_ds.api.table_merge import TableMerge, source_rows
+from hoodie_ds.api.table_merge import TableMerge, merge_here, source_rows
 from hoodie_ds.config.enums import IncrementalFormat, Operation, QueryType
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.config.known_options import check_keys, overridden
@@ -319,7 +319,8 @@ class HoodieTable:
             There is no table.
         """
         begins = partial(self._coordinator, Operation.UPSERT)
-        return TableMerge(begins, self._written, source_rows(source, self.schema), on)
+        rows = source_rows(source, self.schema)
+        return TableMerge(partial(merge_here, begins, self._written, rows, on))
 
     def alter(self) -> TableAlteration:
         """Change the table's columns without rewriting a file, as ALTER TABLE of Hudi does.

@@ -24,6 +24,11 @@ from hoodie_ds.sink.row_merge import Effect, GivenClause, GivenMerge, Matching, 
 
 T = TypeVar("T")
 
+Executes: TypeAlias = Callable[
+    [tuple[GivenClause, ...], Mapping[str, str] | None, bool], WriteResult
+]
+"""Merges by clauses, with further options; if the last is true, it counts the rows alone."""
+
 Begins: TypeAlias = Callable[[Mapping[str, str] | None], Coordinator]
 """Returns what begins a write with further options."""
 
@@ -32,7 +37,7 @@ Writes: TypeAlias = Callable[[Coordinator, Batch, Iterable[pa.RecordBatch]], Wri
 
 
 class TableMerge:
-    """A merge of a source into a table, made by `HoodieTable.merge`.
+    """A merge of a source into a table, made by `HoodieTable.merge` or `merge`.
 
     Clauses are tried in the order in which they are added: of those for a row, the first whose
     condition is true takes it. A row that no clause takes stays as it is, or is not inserted.
@@ -55,11 +60,8 @@ class TableMerge:
     >>> merge.when_not_matched_insert_all().execute().inserted  # doctest: +SKIP
     """
 
-    def __init__(self, begins: Begins, writes: Writes, source: NumberedRows, on: On) -> None:
-        self._begins: Final = begins
-        self._writes: Final = writes
-        self._source: Final = source
-        self._on: Final = on
+    def __init__(self, executes: Executes) -> None:
+        self._executes: Final = executes
         self._clauses: Final = list[GivenClause]()
 
     def when_matched_update(
@@ -178,16 +180,7 @@ class TableMerge:
         HoodieError
             The merge was refused or failed; the table is as before.
         """
-        coordinator = self._begins(options)
-        change_of = partial(merge_of, GivenMerge(self._source, self._on, tuple(self._clauses)))
-        if dry:
-            return count_merged(_with_columns(coordinator.preview_change(change_of)))
-
-        def merge() -> WriteResult:
-            batch, counts = _with_columns(coordinator.begin_change(change_of)), MergeCounts()
-            return counts.of(self._writes(coordinator, batch, merged_rows(batch.plan, counts)))
-
-        return retry_after_conflicts(coordinator.options, merge)
+        return self._executes(tuple(self._clauses), options, dry)
 
     def _with(
         self,
@@ -198,6 +191,28 @@ class TableMerge:
     ) -> TableMerge:
         self._clauses.append(GivenClause(matching, effect, where, values))
         return self
+
+
+def merge_here(
+    begins: Begins,
+    writes: Writes,
+    source: NumberedRows,
+    on: On,
+    clauses: tuple[GivenClause, ...],
+    options: Mapping[str, str] | None,
+    dry: bool,
+) -> WriteResult:
+    """Merge a source in this process, or count the rows alone."""
+    coordinator = begins(options)
+    change_of = partial(merge_of, GivenMerge(source, on, clauses))
+    if dry:
+        return count_merged(with_columns(coordinator.preview_change(change_of)))
+
+    def merge() -> WriteResult:
+        batch, counts = with_columns(coordinator.begin_change(change_of)), MergeCounts()
+        return counts.of(writes(coordinator, batch, merged_rows(batch.plan, counts)))
+
+    return retry_after_conflicts(coordinator.options, merge)
 
 
 def source_rows(source: Rows, table: pa.Schema) -> NumberedRows:
@@ -211,7 +226,7 @@ def source_rows(source: Rows, table: pa.Schema) -> NumberedRows:
     return NumberedRows.spooled(schema, batches)
 
 
-def _with_columns(found: T | None) -> T:
+def with_columns(found: T | None) -> T:
     """Return what a merge begins with; refuse a table without columns."""
     if found is None:
         raise SchemaError(

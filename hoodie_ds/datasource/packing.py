@@ -7,7 +7,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +28,7 @@ _SPLITS_PER_CORE: Final = 2
 _TASKS_OF_CONNECT: Final = 8
 """Tasks that keep an unknown server busy."""
 
+T = TypeVar("T")
 Pack = Sequence[ScanTask]
 """The tasks of a scan that one Spark task executes."""
 
@@ -86,8 +87,8 @@ def parallelism(spark: SparkSession) -> int:
 
 def in_tasks(
     spark: SparkSession,
-    packs: Sequence[Pack],
-    work: Callable[[Pack], Iterator[pa.RecordBatch]],
+    packs: Sequence[T],
+    work: Callable[[T], Iterator[pa.RecordBatch]],
     schema: StructType | str,
 ) -> DataFrame:
     """Return the rows that `work` yields of each pack, in a Spark task of its own."""
@@ -102,7 +103,7 @@ class _PackedWork:
     Every Spark task gets all packs, pickled, and unpickles only its own.
     """
 
-    work: Callable[[Pack], Iterator[pa.RecordBatch]]
+    work: Callable[[Any], Iterator[pa.RecordBatch]]
     packs: tuple[bytes, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -20,13 +20,12 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.write_options import WriteOptions, of_call
 from hoodie_ds.datasource.packing import Pack, in_tasks, packed, parallelism
 from hoodie_ds.datasource.registration import register
-from hoodie_ds.datasource.task import task_id
+from hoodie_ds.datasource.task import of_this_task, task_id
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows, scan_for_matches
 from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.sink.row_change import NewValue, RowChange
@@ -158,14 +157,8 @@ def _change_once(
 
 def _written(batch: Batch, pack: Pack) -> Iterator[pa.RecordBatch]:
     """Write what becomes of the rows of a pack; yield the task's message."""
-    message = write_task(batch, task_id(), batch.given_id, _own_rows(batch.plan, pack))
+    rows = of_this_task(matched_rows(batch.plan, pack))
+    message = write_task(batch, task_id(), batch.given_id, rows)
     # it has the batch, with functions of the user that only this pickler takes
     answer = cloudpickle.dumps(message)  # type: ignore[no-untyped-call]
     yield pa.RecordBatch.from_pydict({"message": [answer]})
-
-
-def _own_rows(plan: WritePlan, pack: Pack) -> Iterator[pa.RecordBatch]:
-    """The rows of a pack, each with the task, as no other one has rows of its file groups."""
-    here = task_id().partition
-    for rows in matched_rows(plan, pack):
-        yield rows.append_column(TASK_COLUMN, pa.repeat(pa.scalar(here, pa.int32()), rows.num_rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +16,7 @@ from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import AccessDeniedError, OptionError, TimelineError, UnavailableError
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
@@ -71,6 +72,13 @@ def task_id() -> TaskId:
     """Return the task attempt of this process."""
     context = _context()
     return TaskId(context.partitionId(), context.stageId(), context.taskAttemptId())
+
+
+def of_this_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield rows of file groups, or keys, of which no other task has rows, and say so."""
+    here = pa.scalar(task_id().partition, pa.int32())
+    for rows in batches:
+        yield rows.append_column(TASK_COLUMN, pa.repeat(here, rows.num_rows))
 
 
 def _context() -> TaskContext:

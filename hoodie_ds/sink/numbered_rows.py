@@ -84,7 +84,6 @@ class RowIndex:
             hashes.append(_hashes(piece)[whole])
             numbers.append(at[whole])
         every, self._numbers = np.concatenate(hashes), np.concatenate(numbers)
-        self.has_nulls = len(self._numbers) < rows.num_rows
         order = np.argsort(every, kind="stable")
         self._numbers = self._numbers[order]
         self._starts = self._grouped(every[order])

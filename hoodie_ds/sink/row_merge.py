@@ -22,10 +22,9 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError
-from hoodie_ds.filters.bounds import kind_of
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.joined import SOURCE, TARGET, joined, of_target, side_column
-from hoodie_ds.filters.predicate import ALL, And, Op, Or, Predicate, among, compared
+from hoodie_ds.filters.predicate import Or, Predicate
 from hoodie_ds.filters.rows import are_true
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.sink.digest.input_digest import InputDigest
@@ -37,14 +36,13 @@ from hoodie_ds.sink.row_change import (
     statement_of,
     typed_values,
 )
+from hoodie_ds.sink.source_summary import SourceSummary
 
 On: TypeAlias = str | Iterable[str] | Mapping[str, str]
 """A column of both, an equality such as ``target.id = source.trip_id``, several joined by ``and``,
 an iterable of these, or a mapping from columns of the table to columns of the source."""
 
 _EQUALITY: Final = re.compile(r"\s*(source|target)\.(\S+?)\s*==?\s*(source|target)\.(\S+)\s*")
-_MOST_VALUES: Final = 10_000
-"""Values of a column of the source by which file groups are ruled out one by one."""
 
 
 class Matching(Enum):
@@ -115,6 +113,7 @@ class RowMerge:
     columns: pa.Schema  # that rows of the table are matched by
     pairs: Mapping[str, str]
     clauses: tuple[Clause, ...]
+    whole: SourceSummary | None = None  # of all rows, where `source` has those of one task
 
     @classmethod
     def of(
@@ -156,12 +155,13 @@ class RowMerge:
     def where(self) -> Predicate:
         """The rows of the table on which the outcome of the merge depends."""
         others = self.of_rows(Matching.NOT_MATCHED_BY_SOURCE)
-        return Or((self._matched, *(of_target(clause.where) for clause in others)))
+        matched = self._summary.where(self.columns)
+        return Or((matched, *(of_target(clause.where) for clause in others)))
 
     def finds_keys(self, properties: TableProperties) -> bool:
         """Whether the table has no record key of a row that is inserted, as no row matched."""
         inserts = self.of_rows(Matching.NOT_MATCHED)
-        return not self.index.has_nulls and all(
+        return not self._summary.has_nulls and all(
             name in properties.record_key_fields
             and all(_is_column(clause.values[name], other) for clause in inserts)
             for name, other in self.pairs.items()
@@ -171,18 +171,15 @@ class RowMerge:
     def statement(self) -> list[bytes]:
         """The merge itself, by which a repeated one is recognised."""
         digests = (InputDigest.of(rows) for _, rows in self.source.pieces())
-        total = reduce(add, digests, InputDigest())
+        total = self.whole.digest if self.whole else reduce(add, digests, InputDigest())
         pairs = [f"{name} {self.pairs[name]}".encode() for name in sorted(self.pairs)]
         clauses = [part for clause in self.clauses for part in clause.statement]
         return [b"merge", total.to_text().encode(), *pairs, *clauses]
 
     @cached_property
-    def _matched(self) -> Predicate:
-        """What holds of rows of the table that a row of the source matches."""
-        keys = pa.Table.from_batches(
-            (batch for _, rows in self._keys.pieces() for batch in rows.to_batches()), self.columns
-        )
-        return And(tuple(map(one_of, keys.columns, self.columns)))
+    def _summary(self) -> SourceSummary:
+        parts = (SourceSummary.of(rows) for _, rows in self._keys.pieces())
+        return self.whole or reduce(add, parts, SourceSummary.of(self.columns.empty_table()))
 
 
 def taken(clauses: Iterable[Clause], rows: pa.Table) -> Iterator[tuple[Clause, Numbers]]:
@@ -200,20 +197,6 @@ def taken(clauses: Iterable[Clause], rows: pa.Table) -> Iterator[tuple[Clause, N
 def _is_column(value: NewValue, source: str) -> bool:
     """Whether a new value is a column of the source."""
     return isinstance(value, pc.Expression) and value.equals(pc.field(f"{SOURCE}.{source}"))
-
-
-def one_of(column: pa.ChunkedArray, field: pa.Field) -> Predicate:
-    """The rows with one of some values, or at least between them; null is none."""
-    path, known = (field.name,), column.drop_null()
-    if not len(known):
-        return Or(())
-    if pa.types.is_floating(field.type) or kind_of(field.type) is None:
-        return ALL
-    values = known.unique()
-    if len(values) <= _MOST_VALUES:
-        return among(path, values, field.type)
-    low, high = (pc.min_max(known)[name] for name in ("min", "max"))
-    return And((compared(path, Op.GE, low, field.type), compared(path, Op.LE, high, field.type)))
 
 
 def _pairs(on: On, target: pa.Schema, source: pa.Schema) -> dict[str, str]:

@@ -457,7 +457,7 @@ def test_a_source_that_is_read_once_is_kept_in_a_file(monkeypatch: pytest.Monkey
 def test_only_files_that_may_match_are_opened(
     most_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hoodie_ds.sink.row_merge._MOST_VALUES", most_values)
+    monkeypatch.setattr("hoodie_ds.sink.source_summary._MOST_VALUES", most_values)
     table, storage = made({BUCKETS: "4"})
     table.upsert(trips(*((f"k{n}", f"c{n % 3}", 1, float(n)) for n in range(60))))
     opened: list[str] = []

@@ -240,13 +240,13 @@ SOURCE_MERGES = [
     ),
     Mutant(
         "a merge does not ask whether keys that it inserts are stored",
-        Text("if self._merge.finds_keys(self._plan.table.properties):", "if True:"),
+        skipped("NewKeys.check_not_among"),
         f"{_BY_MERGE}::test_a_stored_key_that_does_not_match_is_not_doubled[bloom-MERGE_ON_READ]",
         "P23: a key is there twice",
     ),
     Mutant(
         "keys with nulls are taken for new ones, as they match nothing",
-        Text("return not self.index.has_nulls and all(", "return all("),
+        Text("return not self._summary.has_nulls and all(", "return all("),
         f"{_BY_MERGE}::test_a_key_of_nulls_is_not_doubled[options1]",
         "P23: a key is there twice, or one row takes the place of another",
     ),
@@ -270,7 +270,7 @@ SOURCE_MERGES = [
     ),
     Mutant(
         "late rows of a merge's source are counted",
-        within("_ChangedRows._updated", winning=lambda _, __, new: np.ones(len(new), np.bool_)),
+        within("ChangedRows._updated", winning=lambda _, __, new: np.ones(len(new), np.bool_)),
         f"{_BY_MERGE}::test_a_row_with_a_lower_ordering_value_loses",
         "the result names rows that did not change",
     ),
@@ -291,6 +291,18 @@ SOURCE_MERGES = [
         always("may_hold_matches", returns(False)),
         f"{_BY_MERGE}::test_rows_that_would_have_matched_are_a_conflict[bloom-COPY_ON_WRITE]",
         "P5: a row is inserted though one that matches came first",
+    ),
+    Mutant(
+        "a row of a DataFrame goes to one of the tasks that it may match",
+        Text("sf.collect_set(TASK_COLUMN)", "sf.array(sf.min(TASK_COLUMN))"),
+        "tests/spark/test_merges.py::test_what_is_refused_changes_nothing",
+        "rows of other file groups that match stay as they are",
+    ),
+    Mutant(
+        "tasks of a merge do not ask whether keys that they insert are stored",
+        Text("if tasks.compares_keys:", "if False:"),
+        "tests/spark/test_merges.py::test_what_is_refused_changes_nothing",
+        "P23: a key is there twice",
     ),
     Mutant(
         "new rows without record keys have one together",

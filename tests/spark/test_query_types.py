@@ -149,15 +149,17 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
         assert sorted(map(tuple, found)) == rows
 
 
-SOME = "(changes and 9) or (filters_rule_out and MERGE)"
-ALL = "every_kind or changes or filters_rule_out or older_schemas"
+MERGES = "(of_the_library and bucket)"
+SOME = f"(changes and 9) or (filters_rule_out and MERGE) or {MERGES}"
+ALL = f"every_kind or changes or filters_rule_out or older_schemas or {MERGES}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 2), (ALL, 7)], {(SOME, 2)}))
+@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 3), (ALL, 9)], {(SOME, 3)}))
 def test_over_spark_connect(which: str, number: int) -> None:
     """A session of Connect has a process of its own, and other tests run in it."""
-    files = ["tests/spark/test_query_types.py", "tests/spark/test_read.py"]
+    names = "query_types", "read", "merges"
+    files = [f"tests/spark/test_{name}.py" for name in names]
     chosen = ["-q", "-p", "no:cacheprovider", "-m", "spark", "-k", f"({which}) and not connect"]
     told = subprocess.run(
         [sys.executable, "-m", "pytest", *chosen, *files],

@@ -179,14 +179,18 @@ class Places:
         """Return rows of a file group with their location, if keys do not say it."""
         if isinstance(self._plan.index, BucketIndex):
             return rows
+        return self._at(self.position(group), rows)
+
+    def of_new(self, rows: pa.Table, num_tasks: int = 1) -> pa.Table:
+        """Return rows for new file groups, as their keys are not stored."""
+        return rows if isinstance(self._plan.index, BucketIndex) else self._at(-num_tasks, rows)
+
+    def position(self, group: FileGroupId) -> int:
+        """Return which of the file groups of its partition one is."""
         path = group.partition_path
         if path not in self._groups:
             self._groups[path] = [found.group for found in self._view.latest_slices(path)]
-        return self._at(self._groups[path].index(group), rows)
-
-    def of_new(self, rows: pa.Table) -> pa.Table:
-        """Return rows for new file groups, as their keys are not stored."""
-        return rows if isinstance(self._plan.index, BucketIndex) else self._at(-1, rows)
+        return self._groups[path].index(group)
 
     def _at(self, position: int, rows: pa.Table) -> pa.Table:
         positions = np.full(rows.num_rows, position, dtype=np.int64)

@@ -6,8 +6,9 @@ The table is read file group by file group, as of the write's own view. What is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KE
 from hoodie_ds.errors import MergeCardinalityError, RecordKeyError
 from hoodie_ds.filters.joined import joined
 from hoodie_ds.filters.predicate import ALL, And, Predicate
-from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.reader.scan_plan import ScanPlan
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.sink.locate.matched_rows import (
@@ -32,7 +33,8 @@ from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.sink.numbered_rows import NumberedRows, RowIndex
 from hoodie_ds.sink.records import KeyedRows, are_deletes, check_stored_keys
 from hoodie_ds.sink.row_change import fixed_columns, same_values, with_values
-from hoodie_ds.sink.row_merge import Clause, GivenMerge, Matching, RowMerge, one_of, taken
+from hoodie_ds.sink.row_merge import Clause, GivenMerge, Matching, RowMerge, taken
+from hoodie_ds.sink.source_summary import KnownValues
 from hoodie_ds.sink.write_plan import WritePlan
 
 
@@ -61,20 +63,29 @@ def merged_rows(plan: WritePlan, counts: MergeCounts) -> Iterator[pa.RecordBatch
 
     Deletes are marked by ``_hoodie_is_deleted``.
     """
-    changed, places = _ChangedRows(plan, counts), Places(plan)
-    table = pinned(plan)
-    fetched = changed.fetched(table.schema)
-    scan = SnapshotQuery(table).plan(changed.merge.where)
-    for task in scan.tasks:
-        for rows in scan.executor.read(task, fetched):
-            for part in changed.of(rows):
-                check_changeable(plan, task.slice)
-                yield from places.of(task.slice.group, part).to_batches()
-    inserts = _Inserts(plan, changed.unmatched)
-    for part in inserts.rows():
-        counts.inserted += part.num_rows
-        yield from places.of_new(part).to_batches()
-    inserts.check()
+    places, changed = Places(plan), ChangedRows(plan, counts)
+    yield from changed.rows(scan_for_merge(plan), places)
+    unmatched, keys = changed.unmatched, NewKeys(plan)
+    for numbers, rows in changed.merge.source.pieces():
+        for _, new in new_rows(plan, rows.filter(pa.array(unmatched[numbers]))):
+            keys.add(new)
+            counts.inserted += new.num_rows
+            yield from places.of_new(new).to_batches()
+    keys.check()
+    if keys.are_some and not changed.merge.finds_keys(plan.table.properties):
+        scan = SnapshotQuery(pinned(plan)).plan(keys.where_stored)
+        keys.check_not_among(stored_keys(plan, scan))
+
+
+def scan_for_merge(plan: WritePlan) -> ScanPlan:
+    """Return what to read of the table for the merge of `WritePlan.change`."""
+    return SnapshotQuery(pinned(plan)).plan(merge_in(plan).where)
+
+
+def merge_in(plan: WritePlan) -> RowMerge:
+    """Return the merge of a write."""
+    assert isinstance(plan.change, RowMerge)
+    return plan.change
 
 
 def count_merged(plan: WritePlan) -> WriteResult:
@@ -85,12 +96,11 @@ def count_merged(plan: WritePlan) -> WriteResult:
     return counts.of(WriteResult())
 
 
-class _ChangedRows:
+class ChangedRows:
     """What becomes of rows of the table, and which rows of the source they match."""
 
     def __init__(self, plan: WritePlan, counts: MergeCounts) -> None:
-        assert isinstance(plan.change, RowMerge)
-        self.merge = plan.change
+        self.merge = merge_in(plan)
         self._matched = np.zeros(len(self.merge.index.sizes), np.bool_)
         self._plan = plan
         self._counts = counts
@@ -104,14 +114,23 @@ class _ChangedRows:
         unmatched[self.merge.index.numbers(self._matched)] = False
         return unmatched
 
-    def fetched(self, schema: pa.Schema) -> list[str]:
-        """Return the columns to read of the table: all, if rows may change."""
+    def rows(self, scan: ScanPlan, places: Places) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that change of file slices, as the write takes them."""
+        fetched = self._fetched(scan.schema)
+        for task in scan.tasks:
+            for rows in scan.executor.read(task, fetched):
+                for part in self._of(rows):
+                    check_changeable(self._plan, task.slice)
+                    yield from places.of(task.slice.group, part).to_batches()
+
+    def _fetched(self, schema: pa.Schema) -> list[str]:
+        """The columns to read of the table: all, if rows may change."""
         if self._of_matched or self._of_others:
             return list(schema.names)
         return [name for name in schema.names if name in self.merge.pairs]
 
-    def of(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Yield the rows that change, as they become."""
+    def _of(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """The rows that change, as they become."""
         groups = self.merge.index.find(self.merge.matched_by(rows, self.merge.pairs))
         here = groups >= 0
         found, others = groups[here], rows.filter(pa.array(~here))
@@ -160,69 +179,94 @@ class _ChangedRows:
         )
 
 
-class _Inserts:
-    """Rows of the source that match no row of the table, as the clauses insert them."""
+def new_rows(plan: WritePlan, rows: pa.Table) -> Iterator[tuple[Numbers, pa.Table]]:
+    """Yield what the clauses insert for rows of the source that match none, and their positions.
 
-    def __init__(self, plan: WritePlan, chosen: Mask) -> None:
-        assert isinstance(plan.change, RowMerge)
+    New rows that are marked as deletes are none.
+    """
+    clauses = merge_in(plan).of_rows(Matching.NOT_MATCHED)
+    both = joined(None, rows)
+    for clause, at in taken(clauses, both):
+        new, _ = with_values(_nulls(plan, len(at)), clause.values, both.take(pa.array(at)))
+        live = ~are_deletes(plan, new)
+        if live.any():
+            yield at[live], _marked(plan, new.filter(pa.array(live)))
+
+
+class NewKeys:
+    """The keys of new rows, none of which may be there twice."""
+
+    def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
-        self._merge = plan.change
-        self._chosen = chosen
-        self._keys: list[pa.RecordBatch] = []
+        self._held: list[pa.RecordBatch] = []
 
-    def rows(self) -> Iterator[pa.Table]:
-        """Yield the new rows; those that are marked as deletes are none."""
-        clauses = self._merge.of_rows(Matching.NOT_MATCHED)
-        for numbers, rows in self._merge.source.pieces() if clauses else ():
-            both = joined(None, rows.filter(pa.array(self._chosen[numbers])))
-            for clause, at in taken(clauses, both):
-                nothing = _nulls(self._plan, len(at))
-                new, _ = with_values(nothing, clause.values, both.take(pa.array(at)))
-                new = new.filter(pa.array(~are_deletes(self._plan, new)))
-                if self._plan.index is not None:
-                    self._keys += self._identified(new).to_batches()
-                if new.num_rows:
-                    yield _marked(self._plan, new)
+    @property
+    def are_some(self) -> bool:
+        """Whether there are keys."""
+        return bool(self._held)
+
+    @cached_property
+    def _rows(self) -> NumberedRows:
+        return NumberedRows(self._held[0].schema, self._held)
+
+    @cached_property
+    def _index(self) -> RowIndex:
+        return RowIndex(self._rows)
+
+    def add(self, new: pa.Table) -> None:
+        """Take new rows."""
+        if self._plan.index is not None:
+            self._held += unique_columns(self._plan, new).to_batches()
 
     def check(self) -> None:
-        """Refuse keys that are inserted twice, or stored in rows that did not match."""
-        if not self._keys:
-            return
-        keys = NumberedRows(self._keys[0].schema, self._keys)
-        index = RowIndex(keys)
-        for group in np.flatnonzero(index.sizes > 1)[:1]:
+        """Refuse keys that are inserted twice."""
+        for group in np.flatnonzero(self._index.sizes > 1)[:1] if self._held else ():
             raise MergeCardinalityError(
-                f"{index.sizes[group]} rows of the source would be inserted with record key "
-                f"{_key(keys, index, group)!r}; give the source one row of each"
+                f"{self._index.sizes[group]} rows of the source would be inserted with record key "
+                f"{self._shown(group)!r}; give the source one row of each"
             )
-        if self._merge.finds_keys(self._plan.table.properties):
-            return
-        table, fields = pinned(self._plan), fixed_columns(self._plan.table.properties)
-        scan = SnapshotQuery(table).plan(self._where_stored(keys))
-        names = [name for name in table.schema.names if name in fields]
-        for task in scan.tasks:
-            for rows in scan.executor.read(task, names):
-                found = index.find(self._identified(rows))
-                for group in found[found >= 0][:1]:
-                    raise RecordKeyError(
-                        f"a row of the source would be inserted with record key "
-                        f"{_key(keys, index, group)!r}, which a row has that it does not match; "
-                        "match rows by their record keys, too, or leave it out by a condition"
-                    )
 
-    def _identified(self, rows: pa.Table) -> pa.Table:
-        """The columns that no two rows have in common: keys, and partitions of keys within them."""
-        made, index = KeyedRows(self._plan, rows), self._plan.index
-        keys = pa.table({RECORD_KEY: made.keys})
-        if isinstance(index, LookupIndex) and index.is_global:
-            return keys
-        return keys.append_column(PARTITION_PATH, made.paths.cast(pa.string()))
+    def check_not_among(self, stored: Iterable[pa.Table]) -> None:
+        """Refuse keys of rows that did not match."""
+        for rows in stored if self._held else ():
+            found = self._index.find(rows)
+            for group in found[found >= 0][:1]:
+                raise RecordKeyError(
+                    f"a row of the source would be inserted with record key "
+                    f"{self._shown(group)!r}, which a row has that it does not match; "
+                    "match rows by their record keys, too, or leave it out by a condition"
+                )
 
-    def _where_stored(self, keys: NumberedRows) -> Predicate:
+    @property
+    def where_stored(self) -> Predicate:
+        """The rows of the table that may have one of the keys."""
         if not self._plan.table.properties.populate_meta_fields:
             return ALL
-        rows = pa.Table.from_batches(self._keys, keys.schema)
-        return And(tuple(map(one_of, rows.columns, rows.schema)))
+        rows = pa.Table.from_batches(self._held)
+        known = map(KnownValues.of, rows.columns)
+        return And(tuple(map(KnownValues.within, known, rows.schema)))
+
+    def _shown(self, group: int) -> str:
+        row = self._rows.take(self._index.first(np.array([group])))
+        return str(row.column(RECORD_KEY)[0].as_py())
+
+
+def stored_keys(plan: WritePlan, scan: ScanPlan) -> Iterator[pa.Table]:
+    """Yield the keys of file slices, as `NewKeys` compares them."""
+    fields = fixed_columns(plan.table.properties)
+    names = [name for name in scan.schema.names if name in fields]
+    for task in scan.tasks:
+        for rows in scan.executor.read(task, names):
+            yield unique_columns(plan, rows)
+
+
+def unique_columns(plan: WritePlan, rows: pa.Table) -> pa.Table:
+    """Return what no two rows have in common: keys, and partitions of keys within them."""
+    made, index = KeyedRows(plan, rows), plan.index
+    keys = pa.table({RECORD_KEY: made.keys})
+    if index is not None and index.is_global:
+        return keys
+    return keys.append_column(PARTITION_PATH, made.paths.cast(pa.string()))
 
 
 def _columns(plan: WritePlan) -> list[str]:
@@ -268,7 +312,3 @@ def _check_same_keys(plan: WritePlan, clause: Clause, old: pa.Table, new: pa.Tab
                     f"{before[at].as_py()!r}, but record keys and partitions do not change; match "
                     "rows by it, too, name the columns to set, or delete and insert the rows"
                 )
-
-
-def _key(keys: NumberedRows, index: RowIndex, group: int) -> str:
-    return str(keys.take(index.first(np.array([group]))).column(RECORD_KEY)[0].as_py())

@@ -35,7 +35,6 @@ def test_rows_by_their_values(colliding: bool, monkeypatch: pytest.MonkeyPatch) 
         same = lambda rows: np.full(rows.num_rows, 7, np.uint64)  # noqa: E731
         monkeypatch.setattr(numbered_rows, "row_hashes", same)
     index = RowIndex(rows_of(KEYS, 2))
-    assert index.has_nulls
     asked = pa.table({"k": ["a", "z", "b", None, "a", "c"], "n": [2, 1, 1, 1, 1, None]})
     groups = index.find(asked)
     assert (groups >= 0).tolist() == [True, False, True, False, True, False]

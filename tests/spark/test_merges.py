@@ -1,0 +1,92 @@
+"""A DataFrame merged into a table by tasks on the executors."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import hoodie_ds
+from hoodie_ds import HoodieTable, TableMerge
+from hoodie_ds.errors import OptionError, ReplayMismatchError
+from hoodie_ds.storage.local import LocalStorage
+from hoodie_ds.timeline.file_changes import file_changes
+from tests.spark.test_changes_by_filter import BUCKETS, NUMBERED, TABLES, filled
+from tests.tables import found, trips
+
+pytestmark = pytest.mark.spark
+
+CHANGES = trips(
+    *((f"k{n}", f"c{n % 4}", 2, None if n % 3 == 0 else n + 0.5) for n in range(0, 60, 2))
+)
+
+
+def clauses(merge: TableMerge) -> TableMerge:
+    merge = merge.when_matched_delete("source.fare is null")
+    merge.when_matched_update({"fare": pc.field("source.fare") * 2, "ts": "source.ts"})
+    merge.when_not_matched_insert_all("source.fare is not null")
+    return merge.when_not_matched_by_source_update({"fare": 0.0}, "target.fare > 36")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        TABLES["bucket, MOR"],
+        *(pytest.param(TABLES[name], marks=pytest.mark.slow) for name in list(TABLES)[1:]),
+    ],
+    ids=list(TABLES),
+)
+def test_rows_and_counts_are_those_of_the_library(
+    spark: Any, tmp_path: Path, options: dict[str, str]
+) -> None:
+    path = str(tmp_path / "spark")
+    table = filled(tmp_path / "spark", options)
+    shutil.copytree(tmp_path / "spark", tmp_path / "library")
+    library = HoodieTable(str(tmp_path / "library"), options)
+    rows = spark.createDataFrame(CHANGES)
+
+    merge = clauses(hoodie_ds.merge(spark, path, rows, "id", options))
+    same = clauses(library.merge(CHANGES, "id")).execute()
+    before = found(table)
+    expected = (same.inserted, same.updated, same.deleted)
+    for dry in (True, False):
+        done = merge.execute(NUMBERED, dry=dry)
+        assert (done.inserted, done.updated, done.deleted) == expected
+        assert (found(table) == before) is dry
+    assert found(table) == found(library)
+    storage, commit = LocalStorage(path), table.timeline.commits[-1]
+    names = [name.removesuffix(".parquet") for name in file_changes(storage, commit).added]
+    tasks = {name.split("_")[-1 if ".log." in name else -2] for name in names}
+    assert len(tasks) > 1, "the driver wrote them"
+    assert merge.execute(NUMBERED).already_committed
+    with pytest.raises(ReplayMismatchError):
+        clauses(hoodie_ds.merge(spark, path, rows.limit(3), "id", options)).execute(NUMBERED)
+    assert found(table) == found(library)
+    assert not table.inspect.verify().findings
+
+
+def test_what_is_refused_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    path, table = str(tmp_path / "t"), filled(tmp_path / "t", BUCKETS)
+    before = found(table)
+
+    def merge(rows: pa.Table, on: Any) -> TableMerge:
+        return hoodie_ds.merge(spark, path, spark.createDataFrame(rows), on)
+
+    twice = pa.concat_tables([CHANGES, CHANGES])
+    with pytest.raises(Exception, match=r"2 rows of the source match one row of the table"):
+        merge(twice, "id").when_matched_update_all().execute()
+    with pytest.raises(Exception, match=r"would be inserted with record key 'k4\d'"):
+        merge(twice, "id").when_not_matched_insert_all("source.fare > 40").execute()
+    with pytest.raises(Exception, match=r"record key 'k2', which a row has that it does not match"):
+        merge(trips(("k2", "c2", 2, 2.5)), "fare").when_not_matched_insert_all().execute()
+    with pytest.raises(OptionError, match="say what to do"):
+        merge(CHANGES, "id").execute()
+    assert found(table) == before
+    row = trips(("k2", "c2", 2, 2.0))
+    assert merge(row, ["fare", "id"]).when_matched_delete().execute().deleted == 1
+    every = merge(pa.table({"ts": [1], "fare": [5.0]}), "ts")
+    assert every.when_matched_update({"fare": "source.fare"}).execute().updated == 39
