@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
     from hoodie_ds.filters.given import Filter
+    from hoodie_ds.filters.sql_expression import SqlExpression, expr
     from hoodie_ds.inspection.changes import TableDiff
     from hoodie_ds.inspection.commit_metrics import MetricsSink
     from hoodie_ds.inspection.files import TableFiles
@@ -136,6 +137,7 @@ __all__ = [
     "ServiceFailure",
     "ServiceResult",
     "ServicesResult",
+    "SqlExpression",
     "StorageError",
     "TableAlteration",
     "TableDiff",
@@ -157,6 +159,7 @@ __all__ = [
     "WriteResult",
     "__version__",
     "delete",
+    "expr",
     "foreach_batch",
     "merge",
     "read",
@@ -196,6 +199,7 @@ _MODULES = {
     "ServiceFailure": "hoodie_ds.services.failures",
     "ServiceResult": "hoodie_ds.services.results",
     "ServicesResult": "hoodie_ds.datasource.services_job",
+    "SqlExpression": "hoodie_ds.filters.sql_expression",
     "TableDiff": "hoodie_ds.inspection.changes",
     "TableFiles": "hoodie_ds.inspection.files",
     "TableAlteration": "hoodie_ds.api.table_alteration",
@@ -210,6 +214,7 @@ _MODULES = {
     "Work": "hoodie_ds.services.results",
     "WriteResult": "hoodie_ds.sink.messages",
     "delete": "hoodie_ds.datasource.row_changes",
+    "expr": "hoodie_ds.filters.sql_expression",
     "foreach_batch": "hoodie_ds.datasource.foreach_batch",
     "merge": "hoodie_ds.datasource.row_merges",
     "read": "hoodie_ds.datasource.scan",

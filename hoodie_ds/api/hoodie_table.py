@@ -257,10 +257,10 @@ class HoodieTable:
         Parameters
         ----------
         set : mapping of str to value, expression or function
-            What each column becomes: a value, an expression of Arrow such as
-            ``pyarrow.compute.field("fare") * 2``, or a function that takes an Arrow table of some
-            rows and returns the column. All of them see the row as it was. Columns of the record
-            key and the partition are refused, as in Hudi's UPDATE.
+            What each column becomes: a value, an expression of SQL such as ``expr("fare * 2")`` or
+            of Arrow such as ``pyarrow.compute.field("fare") * 2``, or a function that takes an
+            Arrow table of some rows and returns the column. All of them see the row as it was.
+            Columns of the record key and the partition are refused, as in Hudi's UPDATE.
         where : Filter, optional
             Which rows to update, as for `delete`; all by default.
         options : mapping of str to str, optional

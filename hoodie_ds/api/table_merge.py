@@ -47,10 +47,10 @@ class TableMerge:
     ``source.fare``. A string may compare two of them: ``"source.ts > target.ts"``. What is unknown,
     as a comparison with null, is not true.
 
-    New values (`set`) are as for `HoodieTable.update`: values, expressions of Arrow, or functions
-    over an Arrow table of joined rows, with these names. The string ``"source.fare"`` is the
-    source's column; `pyarrow.scalar` makes it a value. The record key and the partition of a row do
-    not change.
+    New values (`set`) are as for `HoodieTable.update`: values, expressions of SQL or Arrow, or
+    functions over an Arrow table of joined rows, with these names. The string ``"source.fare"`` is
+    the source's column; `pyarrow.scalar` makes it a value. The record key and the partition of a
+    row do not change.
 
     Examples
     --------

@@ -220,14 +220,16 @@ def delete(where: tuple[str, ...]) -> Step:
 @changing
 @click.option("--where", multiple=True, help='Condition such as "city = oslo"; all must hold.')
 @click.option(
-    "--set", "given", multiple=True, required=True,
-    help='New value such as "fare = 2.5" or "fare is null".',
-)  # fmt: skip
-def update(where: tuple[str, ...], given: tuple[str, ...]) -> Step:
+    "--set", "given", multiple=True, help='New value such as "fare = 2.5" or "fare is null".'
+)
+@click.option("--expr", "computed", multiple=True, help='SQL such as "fare = fare * 1.1".')
+def update(where: tuple[str, ...], given: tuple[str, ...], computed: tuple[str, ...]) -> Step:
     """Set columns of the rows that meet conditions, of all by default, to new values."""
+    if not given and not computed:
+        raise Misused("give --set or --expr, what columns become")
 
     def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
-        values = dict(_new_value(one, table) for one in given)
+        values = dict([*(_new_value(one, table) for one in given), *map(_expression, computed)])
         if dry:
             return MatchedRows("updated, but for those with these values", table.count([*where]))
         done = table.update(values, [*where])
@@ -293,6 +295,15 @@ def _new_value(text: str, table: HoodieTable) -> tuple[str, object]:
         case IsNull((name,), False):
             return name, None
     raise Misused(f"--set {text!r} is no new value; write COLUMN = VALUE, or COLUMN is null")
+
+
+def _expression(text: str) -> tuple[str, object]:
+    from hoodie_ds.filters.sql_expression import expr
+
+    name, equals, sql = text.partition("=")
+    if not equals:
+        raise Misused(f"--expr {text!r} is no new value; write COLUMN = SQL")
+    return name.strip(), expr(sql)
 
 
 class MatchedRows:

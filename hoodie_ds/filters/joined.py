@@ -36,6 +36,19 @@ def joined(target: pa.Table | None, source: pa.Table | None) -> pa.Table:
     )
 
 
+def as_structs(rows: pa.Table) -> pa.Table:
+    """Return joined rows with a struct for each side; other rows as they are."""
+    names = rows.column_names
+    if not all(name.startswith(_PREFIXES) for name in names):
+        return rows
+    sides = {}
+    for side in dict.fromkeys(name.partition(".")[0] for name in names):
+        of_side = rows.select([name for name in names if name.startswith(f"{side}.")])
+        inner = [name.partition(".")[2] for name in of_side.column_names]
+        sides[side] = of_side.rename_columns(inner).to_struct_array()
+    return pa.table(sides)
+
+
 def side_column(value: object, schema: pa.Schema) -> str | None:
     """Return the column that a value names, if it is one of joined rows; refuse a missing one."""
     if not isinstance(value, str) or not value.startswith(_PREFIXES):

@@ -17,10 +17,12 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.filters.predicate import Predicate
 from hoodie_ds.filters.rows import evaluated, to_arrow
+from hoodie_ds.filters.sql_expression import SqlExpression
 from hoodie_ds.formats.schema_conversion import conform_column
 
 NewValue: TypeAlias = Any
-"""A value, an expression of Arrow over the row, or a function from rows to an Arrow column."""
+"""A value, an expression of Arrow or SQL over the row, or a function from rows to an Arrow column.
+"""
 
 _BITS: Final = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
@@ -41,7 +43,7 @@ class RowChange:
         properties: TableProperties,
     ) -> RowChange:
         """Return a change of columns, none of keys and partitions, as in Hudi's UPDATE."""
-        return cls(where, typed_values(values, schema, fixed_columns(properties)))
+        return cls(where, typed_values(values, schema, fixed_columns(properties), schema))
 
     @property
     def statement(self) -> list[bytes]:
@@ -72,9 +74,12 @@ def check_given(values: Mapping[str, NewValue]) -> None:
 
 
 def typed_values(
-    values: Mapping[str, NewValue], schema: pa.Schema, fixed: Collection[str] = ()
+    values: Mapping[str, NewValue], schema: pa.Schema, fixed: Collection[str], given: pa.Schema
 ) -> dict[str, NewValue]:
-    """Return new values in the types of their columns, none of which is `fixed`."""
+    """Return new values in the types of their columns, none of which is `fixed`.
+
+    They are made of rows with the columns of `given`.
+    """
     check_given(values)
     for name in values:
         if name not in schema.names:
@@ -83,6 +88,9 @@ def typed_values(
             raise OptionError(
                 "set", name, "record keys and partitions do not change; delete and insert rows"
             )
+    for name, value in values.items():
+        if isinstance(value, SqlExpression):
+            _fitted(value.check(given), schema.field(name).type, name)
     return {name: _typed(value, schema.field(name)) for name, value in values.items()}
 
 
@@ -96,7 +104,10 @@ def with_values(
     new, differ = rows, [np.zeros(rows.num_rows, np.bool_)]
     for name, value in values.items():
         number, old = rows.schema.get_field_index(name), rows.column(name)
-        column = conform_column(_column(value, given, name), old.type, name)
+        column = _column(value, given, name)
+        if isinstance(value, SqlExpression):
+            column = _fitted(column, old.type, name)
+        column = conform_column(column, old.type, name)
         new = new.set_column(number, rows.schema.field(number), column)
         differ.append(~same_values(one_chunk(old), one_chunk(column)))
     return new, reduce(np.logical_or, differ)
@@ -113,7 +124,7 @@ def _typed(value: NewValue, column: pa.Field) -> NewValue:
 
     Arrow would cut 2.5 to 2, and a moment to its day; only a float may be rounded.
     """
-    if isinstance(value, pc.Expression) or callable(value):
+    if isinstance(value, (pc.Expression, SqlExpression)) or callable(value):
         return value
     given = value.as_py() if isinstance(value, pa.Scalar) else value
     try:
@@ -135,6 +146,8 @@ def _rounds(kind: pa.DataType) -> bool:
 def _named(column: str, value: NewValue) -> bytes:
     if isinstance(value, pc.Expression):
         return column.encode() + pickle.dumps(value)
+    if isinstance(value, SqlExpression):
+        return f"{column} expr {value.text}".encode()
     if isinstance(value, pa.Scalar):
         return f"{column} {value.type} {value.as_py()!r}".encode()
     return f"{column} {getattr(value, '__qualname__', type(value).__qualname__)}".encode()
@@ -143,6 +156,8 @@ def _named(column: str, value: NewValue) -> bytes:
 def _column(value: NewValue, rows: pa.Table, name: str) -> pa.ChunkedArray:
     if isinstance(value, pc.Expression):
         return evaluated(rows, value)
+    if isinstance(value, SqlExpression):
+        return value.of(rows, name)
     found = value if isinstance(value, pa.Scalar) else value(rows)
     if isinstance(found, pa.Scalar):
         found = pa.repeat(found, rows.num_rows)
@@ -154,6 +169,31 @@ def _column(value: NewValue, rows: pa.Table, name: str) -> pa.ChunkedArray:
             "values, one for each row that it was given"
         )
     return found
+
+
+def _fitted(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """Return numbers that SQL made in the type of their column, which may round only to floats."""
+    if column.type == kind or not (_is_number(column.type) and _is_number(kind)):
+        return conform_column(column, kind, name)
+    try:
+        made = column.cast(kind)
+        fits = not pa.types.is_decimal(kind) or made.cast(column.type).equals(column)
+    except pa.ArrowException:
+        fits = False
+    if fits:
+        return made
+    if len(column) > 1:  # name the first that does not fit
+        for part in (column.slice(0, len(column) // 2), column.slice(len(column) // 2)):
+            _fitted(part, kind, name)
+    raise SchemaError(
+        f"a new value of column {name!r}, {column[0].as_py()!r} of type {column.type}, is none of "
+        f"{kind}; round or cast it in the expression"
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def same_values(old: pa.Array, new: pa.Array) -> Mask:

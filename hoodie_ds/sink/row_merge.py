@@ -264,7 +264,8 @@ class _ClauseParser:
                 raise OptionError(given.name, None, "the source has no column of the table")
         fixed = fixed_columns(self.properties)
         is_explicit = given.values is not None and given.effect is Effect.UPDATE
-        typed = typed_values(_with_columns(values, rows), self.schema, fixed if is_explicit else ())
+        unset = fixed if is_explicit else ()
+        typed = typed_values(_with_columns(values, rows), self.schema, unset, rows)
         if given.effect is Effect.INSERT:
             needed = {*fixed, *self.properties.ordering_fields} & {*self.schema.names}
             for name in sorted(needed - {*typed}):

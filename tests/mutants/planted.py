@@ -311,6 +311,23 @@ SOURCE_MERGES = [
         "P1: rows become one",
     ),
 ]
+_BY_SQL = "tests/integration/test_sql_expressions.py"
+EXPRESSIONS = [
+    Mutant(
+        "an expression looks at several rows",
+        Text("_OF_SEVERAL_ROWS & {*_classes(json.loads(said))}", "set()"),
+        f"{_BY_SQL}::test_what_is_refused_changes_nothing["
+        "fare-sum(fare) OVER ()-OptionError-it has a window]",
+        "a new value depends on the rows that happen to be read together",
+    ),
+    Mutant(
+        "a decimal number that SQL made is rounded silently",
+        Text("fits = not pa.types.is_decimal(kind) or", "fits = True or"),
+        f"{_BY_SQL}::test_what_is_refused_changes_nothing["
+        "price-price / 7-SchemaError-'price', 0.21]",
+        "a number is stored that the expression did not make",
+    ),
+]
 _HFILES = "tests/unit/formats/hfile/test_reader.py"
 _WRITTEN_HFILES = "tests/unit/formats/hfile/test_writer.py"
 HFILES = [
@@ -4994,6 +5011,7 @@ MUTANTS = [
     *CHANGES,
     *CHANGES_BY_FILTER,
     *SOURCE_MERGES,
+    *EXPRESSIONS,
     *INSPECTION,
     *CLUSTERINGS,
     *RECORD_INDEXES,

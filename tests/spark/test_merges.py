@@ -79,7 +79,7 @@ def test_what_is_refused_changes_nothing(spark: Any, tmp_path: Path) -> None:
     twice = pa.concat_tables([CHANGES, CHANGES])
     with pytest.raises(Exception, match=r"2 rows of the source match one row of the table"):
         merge(twice, "id").when_matched_update_all().execute()
-    with pytest.raises(Exception, match=r"would be inserted with record key 'k4\d'"):
+    with pytest.raises(Exception, match=r"would be inserted with record key 'k[45]\d'"):
         merge(twice, "id").when_not_matched_insert_all("source.fare > 40").execute()
     with pytest.raises(Exception, match=r"record key 'k2', which a row has that it does not match"):
         merge(trips(("k2", "c2", 2, 2.5)), "fare").when_not_matched_insert_all().execute()
@@ -89,4 +89,4 @@ def test_what_is_refused_changes_nothing(spark: Any, tmp_path: Path) -> None:
     row = trips(("k2", "c2", 2, 2.0))
     assert merge(row, ["fare", "id"]).when_matched_delete().execute().deleted == 1
     every = merge(pa.table({"ts": [1], "fare": [5.0]}), "ts")
-    assert every.when_matched_update({"fare": "source.fare"}).execute().updated == 39
+    assert every.when_matched_update({"fare": "source.fare"}).execute().updated == 38

@@ -164,6 +164,10 @@ def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> No
     assert lines[0] == "1 row updated, but for those with these values"
     assert lines[1:] == [f"done: 1 row updated at {times(table)[-1]}"]
     assert done("update", path, *words).lines[1:] == ["no row to change, nothing to do"]
+    done("update", path, "--expr", "fare = CASE id WHEN 'b' THEN fare / 4 END", "--yes")
+    assert table.read()["fare"].drop_null().to_pylist() == [0.625]
+    assert "give --set or --expr" in run("update", path, "--yes").err
+    assert "write COLUMN = SQL" in run("update", path, "--expr", "ts", "--yes").err
     done("update", path, "--set", "fare is null", "--yes")
     assert table.read(["ts", "fare"])["fare"].null_count == 2
     for given in ("fare > 2", "fare is not null"):
