@@ -29,6 +29,7 @@ FIGURES = {
     "size": "Ten file groups in small and large tables",
     "services": "What table services cost",
     "reading": "Reading without Spark",
+    "changes": "Changing rows without Spark",
 }
 
 

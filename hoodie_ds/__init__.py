@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from hoodie_ds.datasource.shuffle import shuffle_by_file_group
     from hoodie_ds.datasource.source import HoodieDataSource
     from hoodie_ds.filters.given import Filter
-    from hoodie_ds.filters.sql_expression import SqlExpression, expr
+    from hoodie_ds.filters.sql_expression import expr
     from hoodie_ds.inspection.changes import TableDiff
     from hoodie_ds.inspection.commit_metrics import MetricsSink
     from hoodie_ds.inspection.files import TableFiles
@@ -137,7 +137,6 @@ __all__ = [
     "ServiceFailure",
     "ServiceResult",
     "ServicesResult",
-    "SqlExpression",
     "StorageError",
     "TableAlteration",
     "TableDiff",
@@ -199,7 +198,6 @@ _MODULES = {
     "ServiceFailure": "hoodie_ds.services.failures",
     "ServiceResult": "hoodie_ds.services.results",
     "ServicesResult": "hoodie_ds.datasource.services_job",
-    "SqlExpression": "hoodie_ds.filters.sql_expression",
     "TableDiff": "hoodie_ds.inspection.changes",
     "TableFiles": "hoodie_ds.inspection.files",
     "TableAlteration": "hoodie_ds.api.table_alteration",

@@ -26,7 +26,7 @@ DOORS = {
     "thrift": ("sync/",),
     "boto3": ("sync/",),
     "botocore": ("sync/", "storage/"),
-    "duckdb": ("inspection/comparison.py", "filters/sql_expression.py"),
+    "duckdb": ("inspection/", "filters/sql_expression.py"),
     "logging": ("log.py", "sync/hive.py"),  # the latter silences the logger of thrift
 }
 PUTS = {"put_if_absent", "put_decisively", "replace", "open_output"}

@@ -294,7 +294,7 @@ class HoodieTable:
 
         Hudi's MERGE INTO joins by the record key, and combines source rows of one key; here any
         columns match, source rows of one key are refused, and rows of the table that match none can
-        be changed, too. In deltalake several source rows may update one row.
+        be changed, too.
 
         Parameters
         ----------

@@ -210,6 +210,17 @@ def read(
 
 
 @click.command()
+@click.argument("query")
+@on_table
+@click.option("--as-of", metavar="INSTANT", help="The table as it was at this write, or date.")
+@with_limit(100)
+@as_json
+def sql(target: Target, query: str, as_of: str | None, limit: int | None, as_json: bool) -> None:
+    """Rows of a SELECT of DuckDB, such as "SELECT city, sum(fare) FROM t GROUP BY city"."""
+    print_tables(target.table().inspect.sql(query, as_of), as_json, limit)
+
+
+@click.command()
 @on_table
 @click.argument("key")
 @click.option("--partition", help="Path of the only partition to look in.")
@@ -315,4 +326,4 @@ def _dicts(tables: Iterable[pa.Table]) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-COMMANDS: Final = (show, timeline, commits, files, schema, read, locate, plan, trace, diff)
+COMMANDS: Final = (show, timeline, commits, files, schema, read, sql, locate, plan, trace, diff)

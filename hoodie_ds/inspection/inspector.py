@@ -28,6 +28,7 @@ from hoodie_ds.inspection.pending_instants import PendingRow, pending_rows
 from hoodie_ds.inspection.report.page import report_html
 from hoodie_ds.inspection.schemas import SchemaChange, schema_changes
 from hoodie_ds.inspection.source import Source
+from hoodie_ds.inspection.sql_query import query_rows
 from hoodie_ds.inspection.verify import (
     Verification,
     broken_instants,
@@ -36,6 +37,7 @@ from hoodie_ds.inspection.verify import (
     verify_table,
 )
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.services.context import Progress
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.paths import HASHING_CONFIGS, INDEX_DEFINITIONS
@@ -192,6 +194,28 @@ class Inspector:
                 found = matching(rows, predicate).select(wanted)
                 if found.num_rows:
                     yield found
+
+    def sql(self, query: str, at: Moment | None = None) -> Iterator[pa.Table]:
+        """Yield the rows of a SELECT of DuckDB over the table, which is ``t`` there.
+
+        Only columns that it needs are read, and files that it rules out are not opened. A table
+        that it names twice is read twice, as it was at the same instant.
+
+        Parameters
+        ----------
+        query : str
+            Such as ``SELECT city, sum(fare) FROM t GROUP BY city``; meta columns are there, too.
+        at : str, Instant, WriteResult or Savepoint, optional
+            A completed write of the active timeline; now by default.
+
+        Raises
+        ------
+        OptionError
+            It is not one SELECT, or DuckDB refuses it.
+        MissingPackageError
+            DuckDB is not installed.
+        """
+        yield from query_rows(query, SnapshotQuery(self._pinned(at)))
 
     def _pinned(self, at: Moment | None) -> PinnedTable:
         return self.source.latest() if at is None else self.source.at(instant_time("at", at))

@@ -248,11 +248,14 @@ class WritePlan:
 
 
 def needed_to_delete(columns: pa.Schema, properties: TableProperties) -> pa.Schema:
-    """Return the columns that a delete needs: those of keys, partitions and ordering."""
+    """Return the columns that a delete needs: those of keys, partitions and ordering.
+
+    There is one at least, as a table of Arrow without columns has no rows.
+    """
     keys = (properties.record_key_fields, properties.partition_fields, properties.ordering_fields)
     paths = set(chain.from_iterable(keys))
     needed = paths | {path.partition(".")[0] for path in paths}
-    return pa.schema([field for field in columns if field.name in needed])
+    return pa.schema([field for field in columns if field.name in needed] or [*columns][:1])
 
 
 def key_spec(properties: TableProperties, options: WriteOptions) -> KeySpec:

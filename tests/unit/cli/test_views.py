@@ -49,6 +49,16 @@ def test_nothing_is_changed(path: Path) -> None:
     assert tree(path) == before
 
 
+def test_a_query_in_sql(path: Path) -> None:
+    query = "SELECT city, sum(fare) AS fares FROM t GROUP BY city ORDER BY city"
+    assert done("sql", query, path).lines == ["city  fares", "oslo  11.5", "rome  3.0"]
+    assert json.loads(done("sql", "SELECT max(ts) AS ts FROM t", path, "--json").out) == [{"ts": 2}]
+    first = HoodieTable(path).timeline.commits[0].time
+    assert done("sql", "SELECT count(*) AS n FROM t", path, "--as-of", first).lines[1:] == ["2"]
+    refused = run("sql", "DROP TABLE t", path)
+    assert (refused.code, "write one SELECT" in refused.err) == (2, True)
+
+
 def test_the_table_at_a_glance(path: Path) -> None:
     lines = done("--width", "80", "show", path).lines
     told = dict(line.split("  ", 1) for line in lines if line[0] != " ")

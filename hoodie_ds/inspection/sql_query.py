@@ -1,0 +1,87 @@
+"""A query in DuckDB's SQL over a table, which it calls ``t``.
+
+DuckDB asks Arrow's datasets for columns, and passes them filters on. So the table is one of these:
+what the query does not need is not read, and files that it rules out are not opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from hoodie_ds.errors import HoodieError, OptionError
+from hoodie_ds.extras import remedy, require
+from hoodie_ds.reader.query import Query
+from hoodie_ds.reader.scanner import Scanner
+
+_SHOWN: Final = 200
+
+
+def query_rows(sql: str, query: Query) -> Iterator[pa.Table]:
+    """Yield the rows of one SELECT over the rows of a table's query, piece by piece."""
+    require("a query in SQL", remedy("sql"), "duckdb")
+    import duckdb
+
+    table = _QueryDataset(query)
+    try:
+        with duckdb.connect() as session:
+            session.execute("SET python_enable_replacements = false; SET TimeZone = 'UTC'")
+            kinds = [statement.type for statement in session.extract_statements(sql)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise OptionError("sql", sql[:_SHOWN], "write one SELECT: the table is only read")
+            session.register("t", table)
+            for batch in pa.RecordBatchReader.from_stream(session.sql(sql)):
+                yield pa.Table.from_batches([batch])
+    except duckdb.Error as error:
+        for ours in table.errors:
+            raise ours from error
+        said = str(error).partition("\n\n")[0]
+        raise OptionError("sql", sql[:_SHOWN], f"DuckDB refuses it: {said}") from error
+
+
+class _QueryDataset(ds.Dataset):  # type: ignore[misc]
+    """The rows of a query, in the form of a dataset of Arrow."""
+
+    def __init__(self, query: Query) -> None:
+        self._query: Final = query
+        self.errors: Final = list[HoodieError]()
+        """Why rows could not be read, of which DuckDB passes only the words on."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that can be asked for."""
+        return self._query.schema
+
+    def scanner(
+        self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None
+    ) -> _QueryScanner:
+        """Return what reads some columns of the rows for which a filter is true."""
+        return _QueryScanner(Scanner(self._query, columns, filter), self.errors)
+
+
+class _QueryScanner:
+    """A scanner as DuckDB takes it."""
+
+    def __init__(self, scanner: Scanner, errors: list[HoodieError]) -> None:
+        self._scanner: Final = scanner
+        self._errors: Final = errors
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return self._scanner.schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows."""
+        return pa.RecordBatchReader.from_batches(self._scanner.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._scanner.to_batches()
+        except HoodieError as error:
+            self._errors.append(error)
+            raise
