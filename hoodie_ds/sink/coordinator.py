@@ -255,7 +255,7 @@ class Coordinator:
             result = self._commit_nothing_written(reported) if reported else WriteResult()
         result = with_failures(result, reported)
         if reported and reported[0].batch.creation_ms is not None:
-            result = self._with_first_metadata(result)
+            result = self._with_first_metadata(reported[0].batch, result)
         if result.failed_services:
             note_failures(self.storage, result.instant_time, result.failed_services)
         return result
@@ -347,7 +347,7 @@ class Coordinator:
     def _with_metadata_table(self, table: Table) -> Table:
         """Drop what the options switch off in the metadata table, and make what it lacks."""
         there, given = set(table.properties.metadata_partitions), self.options.metadata
-        asks = self.options.metadata_enable or wants_record_index(table.properties, self.options)
+        asks = self._asks_for_metadata(table.properties)
         if self.options.metadata_enable is False or not (there or asks):
             return table
         wanted, off = wanted_partitions(table.properties, self.options), there & switched_off(given)
@@ -361,8 +361,14 @@ class Coordinator:
             table = note_delta_commits(table, self.clock, given.delta_commits)
             return switch_metadata_table_on(table, self.clock, wanted, given)
 
-    def _with_first_metadata(self, result: WriteResult) -> WriteResult:
+    def _asks_for_metadata(self, properties: TableProperties) -> bool:
+        """Whether the options ask for a metadata table where there is none."""
+        return bool(self.options.metadata_enable) or wants_record_index(properties, self.options)
+
+    def _with_first_metadata(self, batch: Batch, result: WriteResult) -> WriteResult:
         """Make the metadata table of a table that a batch has created; else the next one does."""
+        if not self._asks_for_metadata(batch.plan.table.properties):
+            return result
 
         def make() -> None:
             table = find_table(self.storage)

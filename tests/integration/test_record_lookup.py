@@ -12,9 +12,11 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.properties import keys
-from hoodie_ds.errors import OptionError, UnsupportedTableError
+from hoodie_ds.errors import OptionError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.index.file_lookup import FileLookup
 from hoodie_ds.metadata_table.record_index import trusted_index
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_checks import _warn_once
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.table import open_table
@@ -201,6 +203,35 @@ def test_several_batches_in_an_instant(tmp_path: Path) -> None:
         rows = trips(("new", "xy"[number % 2], number, 1.0))
         stream(writer(str(tmp_path), {**RECORDS, SPAN: "2"}), number, rows)
     assert found(table)[2:] == [("new", "y", 3, 1.0)]
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+def test_of_the_copies_of_a_key_the_index_has_the_last(tmp_path: Path) -> None:
+    """An insert looks no key up."""
+    table = begun(tmp_path)
+    table.insert(trips(("a", "y", 2, 2.0)))
+    table.upsert(trips(("a", "y", 3, 3.0)))
+    assert found(table) == [("a", "x", 1, 1.0), ("a", "y", 3, 3.0), ("b", "y", 1, 1.0)]
+
+
+@pytest.mark.parametrize("rows", [("new", "y", 2, 2.0), ("a", "y", 2, 2.0)])
+def test_of_two_writers_that_place_one_key_the_second_is_refused(
+    tmp_path: Path, rows: tuple[str, str, int, float], asked: list[pa.Array]
+) -> None:
+    """The index is ahead of its timeline by then, and says where the first has put the key."""
+    shared = {**RECORDS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    table = HoodieTable(str(tmp_path), shared)
+    table.upsert(ONE)
+    second = writer(str(tmp_path), shared)
+    batch = second.begin(ONE.schema)
+    table.upsert(trips((rows[0], "z", 1, 1.0)))
+    assert not asked
+    message = write_task(batch, TaskId(0, 1, 0), None, trips(rows).to_batches(), True)
+    assert asked
+    with pytest.raises(WriteConflictError):
+        second.commit([message])
+    table.upsert(trips(rows))
+    assert [row for row in found(table) if row[0] == rows[0]] == [rows]
     assert_indexed(open_storage(str(tmp_path)))
 
 

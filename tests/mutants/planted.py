@@ -452,7 +452,7 @@ RECORD_LOOKUPS = [
     ),
     Mutant(
         "a new table gets its record index with the second write",
-        instead("Coordinator._with_first_metadata", lambda _, self, result: result),
+        instead("Coordinator._with_first_metadata", lambda _, self, batch, result: result),
         f"{_LOOKED_UP}::test_a_new_table_has_the_index_from_its_first_write_on[COPY_ON_WRITE-6]",
         "a table that was written once has no index for other engines",
     ),
