@@ -124,9 +124,9 @@ def running_fake_gcs(command: list[str]) -> Iterator[StoreServer]:
     port = _free_port()
     options = ["-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", f"{port}"]
     options += ["-public-host", f"127.0.0.1:{port}", "-log-level", "error"]
-    with _running([*command, *options], port), _proxy(port, _as_json) as endpoint:
+    with _running([*command, *options], port), proxy(port, _as_json) as endpoint:
         body = json.dumps({"name": "tables"}).encode()
-        _forward(port, "POST", "/storage/v1/b?project=p", {}, body)
+        forward(port, "POST", "/storage/v1/b?project=p", {}, body)
         yield GoogleServer(endpoint)
 
 
@@ -136,14 +136,14 @@ def running_azurite(command: list[str]) -> Iterator[StoreServer]:
     port = _free_port()
     options = ["--blobPort", f"{port}", "--inMemoryPersistence", "--skipApiVersionCheck"]
     options += ["--silent", "--disableTelemetry"]
-    with _running([*command, *options], port), _proxy(port, _forward) as endpoint:
+    with _running([*command, *options], port), proxy(port, forward) as endpoint:
         place, headers = f"/{ACCOUNT}/tables", {"x-ms-date": formatdate(usegmt=True)}
         headers["x-ms-version"] = "2021-08-06"
         named = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
         signed = "PUT" + 12 * "\n" + f"{named}/{ACCOUNT}{place}\nrestype:container"
         digest = hmac.digest(base64.b64decode(KEY), signed.encode(), hashlib.sha256)
         headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"
-        status, _, answer = _forward(port, "PUT", f"{place}?restype=container", headers, b"")
+        status, _, answer = forward(port, "PUT", f"{place}?restype=container", headers, b"")
         assert status == 201, answer
         yield AzureServer(endpoint)
 
@@ -160,12 +160,12 @@ def _as_json(port: int, method: str, target: str, headers: dict[str, str], body:
         parts = (b"Content-Type: application/json\r\n\r\n{}", b"Content-Type: a/b\r\n\r\n" + body)
         sent = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
         kind = {"Content-Type": "multipart/related; boundary=b"}
-        status, answered, answer = _forward(port, "POST", target, kind, sent)
+        status, answered, answer = forward(port, "POST", target, kind, sent)
         if status == 200:
             put = json.loads(answer)
             answered |= {"etag": f'"{put["etag"]}"', "x-goog-generation": put["generation"]}
         return status, answered, answer
-    status, answered, answer = _forward(port, method, target, headers, body)
+    status, answered, answer = forward(port, method, target, headers, body)
     if method == "GET" and "paged" in url.query:
         answer = _page(answer, parse_qs(url.query).get("continuation-token", ["0"])[0])
     return status, answered, answer
@@ -182,7 +182,7 @@ def _page(listing: bytes, token: str) -> bytes:
     return listing.replace(b"</ListBucketResult>", more + b"</ListBucketResult>")
 
 
-def _forward(port: int, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
+def forward(port: int, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
     connection = http.client.HTTPConnection("127.0.0.1", port)
     try:
         connection.request(method, target, body, headers)
@@ -193,7 +193,7 @@ def _forward(port: int, method: str, target: str, headers: dict[str, str], body:
 
 
 @contextmanager
-def _proxy(port: int, passed: Callable[..., Answer]) -> Iterator[str]:
+def proxy(port: int, passed: Callable[..., Answer]) -> Iterator[str]:
     seen: Counter[tuple[str, str, str]] = Counter()
     lock = threading.Lock()
 

@@ -127,7 +127,7 @@ class FsspecStorage:
             wanted = "directory" if folders else "file"
             statuses = [
                 FileStatus(
-                    info["name"][len(prefix) :].rstrip("/"), info["size"] or 0, _modified_ms(info)
+                    info["name"][len(prefix) :].rstrip("/"), info["size"] or 0, modified_ms(info)
                 )
                 for info in found
                 if info["type"] == wanted
@@ -220,7 +220,7 @@ def refused_conditions() -> Iterator[None]:
         raise
 
 
-def _modified_ms(info: Mapping[str, object]) -> int:
+def modified_ms(info: Mapping[str, object]) -> int:
     """When a file was last written; each file system has its own key for it."""
     for key in ("LastModified", "mtime", "created"):
         found = info.get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from typing import Any, Final, cast
 from fsspec.asyn import sync
 
 from hoodie_ds.storage.foreign_errors import RefusedKeyError, is_missing_upload
-from hoodie_ds.storage.fsspec_storage import FsspecStorage, refused_conditions
+from hoodie_ds.storage.fsspec_storage import FsspecStorage, modified_ms, refused_conditions
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import Upload, Version
+from hoodie_ds.storage.protocol import FileStatus, Upload, Version
 
 _KEYS_A_REQUEST: Final = 1000
 """The most that S3 deletes at once."""
@@ -26,6 +27,10 @@ class S3Storage(FsspecStorage):
         """Begin a new file in parts."""
         return _Upload(self, path)
 
+    def read(self, path: str) -> bytes:
+        """Return a whole file by one request; s3fs asks for its size first."""
+        return self.read_version(path)[0]
+
     def read_version(self, path: str) -> tuple[bytes, Version]:
         """Return a whole file and its version, its ETag."""
         with self._call("read", path) as (system, full):
@@ -36,6 +41,28 @@ class S3Storage(FsspecStorage):
         with self._call("replace", path) as (system, full), refused_conditions():
             put = {**_object(system, full), "Body": data, "IfMatch": version}
             return system.call_s3("put_object", **put)["ETag"]
+
+    def list(
+        self, path: str, recursive: bool = False, *, folders: bool = False
+    ) -> builtins.list[FileStatus]:
+        """Return the files in a folder, or its sub-folders, by a request for each thousand."""
+        with self._call("list", path, root_allowed=True) as (system, full):
+            place = _object(system, full)
+            prefix = f"{place['Key']}/" if place["Key"] else ""
+            asked = {"Bucket": place["Bucket"], "Prefix": prefix}
+            if folders or not recursive:
+                asked["Delimiter"] = "/"
+            found = _entries(system, "CommonPrefixes" if folders else "Contents", asked)
+        below = f"{path}/" if path else ""
+        if folders:
+            names = [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in found]
+            return [FileStatus(below + name, 0) for name in sorted(names)]
+        statuses = [
+            FileStatus(below + entry["Key"].removeprefix(prefix), entry["Size"], modified_ms(entry))
+            for entry in found
+            if not entry["Key"].endswith("/")  # some tools' way to mark an empty folder
+        ]
+        return sorted(statuses, key=lambda status: status.path)
 
     def delete_many(self, paths: Collection[str]) -> None:
         """Delete files with a request for each thousand."""
@@ -106,6 +133,20 @@ def _missing_upload(system: Any, full: str) -> Iterator[None]:  # noqa: ANN401
         if system.exists(full):
             raise FileExistsError(full) from None
         raise FileNotFoundError("its upload was aborted by another process") from None
+
+
+def _entries(system: Any, kind: str, asked: dict[str, str]) -> list[dict[str, Any]]:  # noqa: ANN401
+    """Return what all pages of a listing have of a kind; nothing if there is no bucket."""
+    found: list[dict[str, Any]] = []
+    while True:
+        try:
+            page = system.call_s3("list_objects_v2", **asked)
+        except FileNotFoundError:
+            return []
+        found += page.get(kind, ())
+        if not page["IsTruncated"]:
+            return found
+        asked = {**asked, "ContinuationToken": page["NextContinuationToken"]}
 
 
 def _object(system: Any, full: str) -> dict[str, str]:  # noqa: ANN401

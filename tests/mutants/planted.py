@@ -26,6 +26,7 @@ from hoodie_ds.formats.avro.tree import Kind
 from hoodie_ds.formats.hfile.reader import _Wanted
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.inspection.damaged_instants import empty_instants
+from hoodie_ds.storage.fsspec_storage import FsspecStorage
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from tests.mutants.behaviours import (
     Unlisted,
@@ -2610,6 +2611,12 @@ STORAGE = [
         ),
         f"{RETRYING}::test_a_later_refusal_does_not_settle_an_unknown_outcome",
         "P4: unknown is taken for failed",
+    ),
+    Mutant(
+        "a read on S3 asks for the size first",
+        instead("S3Storage.read", lambda read, storage, path: FsspecStorage.read(storage, path)),
+        "tests/contract/storage/test_s3.py::test_a_file_is_read_and_a_folder_listed_by_one_request",
+        "a micro-batch pays for half as many requests again",
     ),
     Mutant(
         "an upload in parts is completed without a condition",
