@@ -20,6 +20,7 @@ from hoodie_ds.datasource.compat import ReadAllAvailable, ReadMaxFiles, Supports
 from hoodie_ds.datasource.packing import packed_for_all_cores
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.task import in_worker
+from hoodie_ds.errors import SchemaError
 from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.table_stream import TableStream
@@ -44,7 +45,8 @@ class StreamSplit(InputPartition):
 class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a table as a stream, in the types that Spark expects.
 
-    Columns that the table gets later are read once the query is started again.
+    Columns that the table gets later are read once the query is started again. A query ends where
+    one of its columns is renamed or dropped.
     """
 
     def __init__(self, options: ReadOptions, columns: pa.Schema) -> None:
@@ -105,7 +107,13 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         after, until = self._position(start), self._position(end)
         if after == until:
             return []
-        plan = self._stream.query(after, until).plan()
+        query = self._stream.query(after, until)
+        if gone := [name for name in self._columns.names if name not in query.schema.names]:
+            raise SchemaError(
+                f"{self._stream.storage.root}: columns that this query reads were renamed or "
+                f"dropped ({', '.join(gone)}); start it again, with the columns of now"
+            )
+        plan = query.plan()
         packs = packed_for_all_cores(list(plan.tasks))
         return [StreamSplit(plan.executor, tasks) for tasks in packs]
 

@@ -99,6 +99,20 @@ def test_each_commit_comes_once(kind: str, version: str, tmp_path: Path) -> None
     assert not rows_of(reader, last, last)
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_query_ends_where_a_column_is_renamed(kind: str, tmp_path: Path) -> None:
+    source = Source(tmp_path, **{TYPE: kind})
+    source.write("a")
+    reader = source.reader()
+    ((end, _),) = batches(reader)
+    source.table.alter().rename("fare", "cost").execute()
+    source.table.update({"cost": 1.0, "ts": 9})
+    with pytest.raises(SchemaError, match=r"\(fare\); start it again"):
+        list(batches(reader, end))
+    ((_, rows),) = batches(source.reader(), end, "id", "cost")
+    assert rows == [("a", 1.0)]
+
+
 def test_the_newest_commit_is_reported_whatever_a_batch_takes(tmp_path: Path) -> None:
     source = Source(tmp_path)
     source.write("a")
