@@ -13,7 +13,8 @@ Rows: TypeAlias = Any
 
 _FORMS = (
     "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, or anything "
-    "that has __arrow_c_stream__ or __arrow_c_array__"
+    "that has __arrow_c_stream__ or __arrow_c_array__; pyarrow.table makes one of a dict of "
+    "columns, pyarrow.Table.from_pylist of a list of rows"
 )
 
 

@@ -240,6 +240,8 @@ class HoodieTable:
         """
         if (keys is None) is (where is None):
             raise OptionError("where", where, "give the keys of rows, or a filter")
+        if isinstance(keys, str):
+            raise OptionError("keys", keys, "give a filter by its name, delete(where=...)")
         if where is None:
             return self._write(keys, Operation.DELETE, options)
         return self._change(Operation.DELETE, where, None, options)

@@ -28,5 +28,6 @@ NAMES_OF_OTHERS: Final = {
     "update_schema": "alter() changes columns",
     "vacuum": "clean() deletes old files",
     "version": "timeline.completed has the commits",
+    "write": "insert(rows) adds rows, upsert(rows) merges them by key",
 }
 """Method names of other libraries, and their counterparts here."""

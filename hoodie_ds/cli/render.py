@@ -209,7 +209,9 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of long work on a terminal; yields a function of parts done and total."""
     console = Console(stderr=True)
     parts = (TextColumn(what), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    disabled = not console.is_terminal
-    with Progress(*parts, console=console, transient=True, disable=disabled) as bar:
+    if not console.is_terminal:  # before rich 15 a bar that is disabled leaves an empty line
+        yield lambda _done, _total: None
+        return
+    with Progress(*parts, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -16,7 +16,10 @@ _FORM: Final = re.compile(
     r"(?P<sign>!=|<=|>=|==|=|<|>)\s*(?P<value>.*))\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_REMEDY: Final = "write COLUMN = VALUE, with =, !=, <, <=, > or >=, or COLUMN is [not] null"
+_REMEDY: Final = (
+    "write COLUMN = VALUE, with =, !=, <, <=, > or >=, or COLUMN is [not] null; "
+    "in Python also ('COLUMN', 'in', [VALUE, ...])"
+)
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL)
 _JOINED: Final = re.compile(
     r"\s(?:and|or)\s+[^\s=<>!]+\s*(?:[=<>!]|is\s|in\s|like\s)", re.IGNORECASE | re.DOTALL

@@ -127,13 +127,16 @@ def _typed(value: NewValue, column: pa.Field) -> NewValue:
     if isinstance(value, (pc.Expression, SqlExpression)) or callable(value):
         return value
     given = value.as_py() if isinstance(value, pa.Scalar) else value
+    remedy = f"column {column.name} is {column.type}"
+    if isinstance(given, str):
+        remedy += f"; an expression of SQL is hoodie_ds.expr({given!r})"
     try:
         typed = pa.scalar(given, column.type)
         same = given != given or typed.as_py() == given or _rounds(column.type)  # NaN
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise OptionError("set", value, f"column {column.name} is {column.type}") from error
+        raise OptionError("set", value, remedy) from error
     if not same:
-        raise OptionError("set", value, f"column {column.name} is {column.type}")
+        raise OptionError("set", value, remedy)
     return typed
 
 

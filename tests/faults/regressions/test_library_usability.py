@@ -85,6 +85,16 @@ def test_objects_that_are_no_rows_are_refused(table: HoodieTable, rows: object) 
         table.upsert(rows)
 
 
+def test_a_string_that_is_a_filter_or_an_expression_is_said_to_be_one(table: HoodieTable) -> None:
+    with pytest.raises(OptionError, match=r"delete\(where=...\)"):
+        table.delete("id = a")
+    table.upsert(ROWS)
+    with pytest.raises(OptionError, match=r"hoodie_ds.expr\('fare \+ 1'\)"):
+        table.update({"fare": "fare + 1"})
+    with pytest.raises(OptionError, match=r"\('COLUMN', 'in', \[VALUE, ...\]\)"):
+        table.read(filter="id in ('a', 'b')")
+
+
 def test_a_column_of_mixed_kinds_is_refused_by_name(table: HoodieTable) -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(SchemaError, match="fare"):
