@@ -26,11 +26,10 @@ from tests.faults.stream import Step
 from tests.faults.swept import Sweep
 from tests.metadata_tables import Recorder
 from tests.tables import found
-from tests.tiers import in_turn
+from tests.tiers import by_day, in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-WRITES = ("upsert, mor", "upsert, cow", "rollback, mor", "insert overwrite, cow")
 SERVICES: dict[str, Make[Killed]] = {
     "compaction": rewriting.KILLED["compaction"],
     "clustering, copy-on-write": rewriting.KILLED["clustering, copy-on-write"],
@@ -107,15 +106,20 @@ def kept(check: Check, recover: Callable[[MemoryStorage], object]) -> Check:
     return checked
 
 
+@pytest.mark.parametrize(("name", "version"), in_turn(("upsert, mor", "upsert, cow"), VERSIONS))
+def test_an_upsert_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
+    sweep_writes(name, version)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        pytest.param(n, v, marks=[pytest.mark.slow] * (not n.startswith("upsert")))
-        for n in WRITES
-        for v in VERSIONS
-    ],
+    ("name", "version"), in_turn(("rollback, mor", "insert overwrite, cow"), VERSIONS, 1)
 )
 def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
+    sweep_writes(name, version)
+
+
+def sweep_writes(name: str, version: str) -> None:
     swept = Sweep(name, version=version)
     recorded(swept.start)
     check = kept(one_in(29, swept.check), swept.recover)
@@ -135,7 +139,7 @@ def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) 
     assert sweep(killed.start, killed.play, check, CRASHES) > 20
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", by_day(VERSIONS, {"9"}))
 def test_one_is_made_wherever_its_process_ends(version: str) -> None:
     scenario = Scenario(BEGUN, (Step(TWO),), {"hoodie.metadata.enable": "true"})
     swept = Sweep("made", scenario, version)
@@ -170,8 +174,7 @@ def change(storage: object, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", ["create", "drop"])
+@pytest.mark.parametrize(("name", "version"), in_turn(("create", "drop"), VERSIONS, 1))
 def test_its_partitions_change_wherever_the_process_ends(name: str, version: str) -> None:
     swept = Sweep("made", Scenario(BEGUN, (Step(TWO),)), version)
     if name == "drop":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,7 +36,8 @@ from tests.integration.test_metadata_table import RETAINED, make
 from tests.integration.test_metadata_table_kept import KINDS, METADATA
 from tests.metadata_tables import Recorder
 from tests.rows import without_meta
-from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
+from tests.tiers import by_day
 
 INDEXED = ("_hoodie_commit_time", "_hoodie_record_key", "id", "city", "ts", "fare")
 INDEX = {"6": "V1", "9": "V2"}
@@ -122,8 +124,10 @@ def assert_filters_find_the_same(path: Path) -> None:
                 assert sorted(found[key].to_pylist()) == sorted(expected[key].to_pylist())
 
 
-@pytest.mark.parametrize("version", ["6", "9"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    by_day(product(KINDS, INDEX), [(TYPES[0], "6"), (TYPES[1], "9")]),
+)
 def test_records_are_those_of_the_files_that_writes_and_services_leave(
     tmp_path: Path, version: str, kind: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from tests.tables import TRIPS, TYPE, TYPES, found, trips
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.spark
 
 OPERATION = "hoodie.datasource.write.operation"
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("shuffled", [True, False])
+@pytest.mark.parametrize(
+    ("shuffled", "kind"),
+    by_day(product([True, False], TYPES), [(False, TYPES[0]), (True, TYPES[1])]),
+)
 def test_overwrites_and_partition_deletes(
     spark: Any, tmp_path: Path, kind: str, shuffled: bool
 ) -> None:
