@@ -94,6 +94,16 @@ class Recorder:
                 name = f".{group}_{first}.log.1_0-0-0"
                 self.storage.replace(f"{METADATA_TABLE}/{partition}/{name}", empty)
 
+    def define(self, **indexes: tuple[str, str]) -> None:
+        """Store the definitions of secondary indexes: their columns and versions."""
+        defined = {
+            name: {"indexName": name, "sourceFields": [column], "version": version}
+            for name, (column, version) in indexes.items()
+        }
+        content = json.dumps({"indexDefinitions": defined})
+        self.storage.replace(INDEX_DEFINITIONS, content.encode())
+        update_properties(self.table, {keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS}, (), 0)
+
     def record(self, instant: Instant) -> None:
         """Record a completed instant of the table."""
         content = block(instant.time, self.files_of(instant))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS
 from hoodie_ds.filters.bounds import Bounds
@@ -13,12 +14,20 @@ from hoodie_ds.metadata_table.column_changes import Ranges, stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
 from hoodie_ds.metadata_table.payload import BLOOM_FILTER, STATS, Record
+from hoodie_ds.metadata_table.record_changes import stored_places
+from hoodie_ds.metadata_table.record_index import group_of
+from hoodie_ds.metadata_table.secondary_changes import stored_values
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS, recorded_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.undone_records import Meaning, OfRows, differing_records
 from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.secondary_index import secondary_indexes
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import declared_avro, numbered_columns
-from hoodie_ds.timeline.paths import V1
+from hoodie_ds.timeline.paths import METADATA_TABLE, V1
+
+_NAMED: Final = 3
+"""Keys that a divergence names at most."""
 
 
 class Divergence(NamedTuple):
@@ -42,6 +51,28 @@ def filter_divergences(
             elif record[BLOOM_FILTER]["bloomFilter"] != expected[BLOOM_FILTER]["bloomFilter"]:
                 message = "the metadata table has another bloom filter of it"
                 yield Divergence(BLOOM_FILTERS, path, message)
+
+
+def index_divergences(
+    table: Table, metadata: MetadataTable, partition: str
+) -> Iterator[Divergence]:
+    """Yield what is wrong in an index of rows: records of no row, and rows without a record."""
+    if declared_avro(table, metadata.data) is None:
+        return
+    of_rows: OfRows = stored_places
+    meaning: Meaning = group_of
+    for index in secondary_indexes(table):
+        if index.partition == partition:
+            of_rows, meaning = partial(stored_values, index), bool
+    found = differing_records(table, metadata, metadata, partition, of_rows, meaning)
+    wrong: dict[str, list[str]] = {"of no row": [], "missing or wrong": []}
+    for key, record in sorted(found.items()):
+        wrong["of no row" if record is None else "missing or wrong"].append(key)
+    for what, keys in wrong.items():
+        if keys:
+            some = ", ".join(map(repr, keys[:_NAMED]))
+            message = f"records of the metadata table are {what}: {len(keys):,}, such as {some}"
+            yield Divergence(partition, f"{METADATA_TABLE}/{partition}", message)
 
 
 def statistics_divergences(

@@ -7,7 +7,12 @@ from functools import partial
 from typing import Final
 
 from hoodie_ds.config.file_options import FileOptions
-from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS, is_kept
+from hoodie_ds.config.properties.table_properties import (
+    BLOOM_FILTERS,
+    RECORD_INDEX,
+    SECONDARY_INDEX,
+    is_kept,
+)
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.hints import command
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
@@ -15,6 +20,7 @@ from hoodie_ds.inspection.findings import Finding, Kind
 from hoodie_ds.inspection.recorded_entries import (
     Divergence,
     filter_divergences,
+    index_divergences,
     statistics_divergences,
 )
 from hoodie_ds.metadata_table.listing import MetadataListing
@@ -25,10 +31,12 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.file_name import CdcFileName, LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.metadata_table import not_kept
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action
 from hoodie_ds.timeline.paths import METADATA_TABLE, commit_path
 
+_INDEXES: Final = (RECORD_INDEX, SECONDARY_INDEX)
 _STATISTICS: Final = (COLUMN_STATS, PARTITION_STATS)
 _NOT_KEPT: Final = (
     f"set {FileOptions.metadata_enable.key}=false in what reads the table, and let Hudi on the JVM "
@@ -61,10 +69,13 @@ def divergences(
         return []
     sizes, found = {file.path: file.size for file in files}, list[Divergence]()
     live = [path for path in committed.named if path in sizes and not _is_change_data(path)]
+    unknown = set(not_kept(pinned.table))
+    indexes = [n for n in metadata.partitions if n.startswith(_INDEXES) and n not in unknown]
     for partitions, differences in (
         ((FILES_PARTITION,), partial(_differences, metadata, committed, sizes)),
         ((BLOOM_FILTERS,), partial(filter_divergences, pinned.table, metadata, live)),
         (_STATISTICS, partial(statistics_divergences, pinned.table, metadata, live)),
+        *(((name,), partial(index_divergences, pinned.table, metadata, name)) for name in indexes),
     ):
         there = [name for name in partitions if name in metadata.partitions]
         try:

@@ -39,7 +39,8 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
-from hoodie_ds.table.metadata_table import define_index, wants_record_index
+from hoodie_ds.table.index_definitions import define_index
+from hoodie_ds.table.metadata_table import wants_record_index
 from hoodie_ds.table.table import Table, check_unchanged, update_properties
 from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat

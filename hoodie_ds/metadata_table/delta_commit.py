@@ -13,7 +13,7 @@ processes that put the delta commit of an instant find the same.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -83,9 +83,12 @@ def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
 
 
 def by_file_group(
-    table: Table, partition: str, records: Entries
+    table: Table, partition: str, records: Entries, hashed: Callable[[str], str] = str
 ) -> dict[FileGroupId, dict[str, Record | None]]:
-    """Return records by the file groups of a partition, which never become more."""
+    """Return records by the file groups of a partition, which never become more.
+
+    `hashed` returns the part of a key that decides about its file group.
+    """
     found: dict[FileGroupId, dict[str, Record | None]] = {}
     if not records:
         return found
@@ -96,7 +99,7 @@ def by_file_group(
     if not groups:
         raise CorruptFileError(f"{storage.root}/{partition} has no file groups", REBUILD)
     for key, record in records.items():
-        group = FileGroupId(partition, file_id(partition, file_group_of(key, groups)))
+        group = FileGroupId(partition, file_id(partition, file_group_of(hashed(key), groups)))
         found.setdefault(group, {})[key] = record
     return found
 

@@ -14,9 +14,11 @@ from hoodie_ds.metadata_table.delta_commit import Entries, by_file_group, put_de
 from hoodie_ds.metadata_table.file_records import file_records
 from hoodie_ds.metadata_table.record_changes import record_changes
 from hoodie_ds.metadata_table.record_keys import file_id
+from hoodie_ds.metadata_table.secondary_changes import secondary_changes
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
 from hoodie_ds.metadata_table.trust import NOT_RECORDED
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.secondary_index import secondary_indexes
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Instant
@@ -50,6 +52,9 @@ class MetadataFollower:
         }
         for partition, found in others.items():
             records |= by_file_group(table, partition, found)
+        for index in secondary_indexes(table):
+            found = secondary_changes(table, index, completed, changes)
+            records |= by_file_group(table, index.partition, found, index.hashed)
         put_delta_commit(table, completed, records)
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:

@@ -12,9 +12,10 @@ from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.metadata_table.column_index import check_named
-from hoodie_ds.metadata_table.creation import wanted_partitions, with_dependents
+from hoodie_ds.metadata_table.creation import MADE, wanted_partitions, with_dependents
 from hoodie_ds.metadata_table.stored import FILES_PARTITION
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.table.index_definitions import undefine_indexes
 from hoodie_ds.table.table import Table, check_unchanged, open_table
 from hoodie_ds.table.table_schema import numbered_columns
 from hoodie_ds.timeline.instant import Action
@@ -111,12 +112,13 @@ def remake_metadata(
 ) -> MetadataChange:
     """Drop partitions that are wrong, and make them again; with the list of files all others too.
 
-    After a call that was killed in between they are missing.
+    After a call that was killed in between they are missing. Secondary indexes are dropped
+    only: by their definitions Hudi makes them again.
     """
     table = context.open_table()
     dropped = _dropped_with(table, names) if names else ()
     if dry or not dropped:
-        return MetadataChange(dropped, dropped, dry)
+        return MetadataChange(tuple(n for n in dropped if n in MADE), dropped, dry)
     with _alone(context, table):
         _check_rests(table)
         check_named(table, numbered_columns(table, table.load_timeline()), dropped)
@@ -141,7 +143,9 @@ def drop_metadata(
     if dropped and not dry:
         with _alone(context, table):
             timeout_ms = context.options.concurrency.heartbeat_timeout_ms
-            drop_metadata_partitions(table, dropped, context.clock, timeout_ms)
+            undefine_indexes(
+                drop_metadata_partitions(table, dropped, context.clock, timeout_ms), dropped
+            )
     return MetadataChange(dropped=dropped, dry=dry)
 
 

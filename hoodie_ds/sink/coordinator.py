@@ -67,6 +67,7 @@ from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
 from hoodie_ds.table.metadata_table import refuse_metadata_table, wants_record_index
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW
+from hoodie_ds.table.secondary_index import check_indexed_columns
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
@@ -299,6 +300,8 @@ class Coordinator:
         kept = columns_to_keep(schema, stored, table, timeline, operation, self.options)
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         numbered = numbered_to_write(table, timeline, columns, self.options) if table else None
+        if table is not None:
+            check_indexed_columns(table, stored, columns)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
         merger_of(properties, self.options.merge_hook)  # refuses a hook that cannot be imported

@@ -19,6 +19,7 @@ from hoodie_ds.table.schema_on_read import (
     check_never_numbered,
     check_same_names,
 )
+from hoodie_ds.table.secondary_index import check_indexed_columns
 from hoodie_ds.table.table_schema import added_columns, numbered_columns
 
 Alter: TypeAlias = Callable[[AlteredColumns], None]
@@ -79,6 +80,7 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     known = (columns.before,) if numbered is None else numbered.all
     became = NumberedColumns(columns.numbered, known)
     check_named(table, became, properties.metadata_partitions)
+    check_indexed_columns(table, plan.schema, columns.columns)
     if plan.options.catalog.delta_sync:
         check_same_names(table.storage, became, f"leave {CatalogOptions.delta_sync.key} out")
     before = "" if numbered is not None else as_json(columns.before)

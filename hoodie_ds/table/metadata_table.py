@@ -7,10 +7,9 @@ without the index keeps its promise.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, Literal
 
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.file_options import FileOptions
@@ -19,19 +18,23 @@ from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.java_properties import parse_properties
 from hoodie_ds.config.properties.table_properties import (
     BLOOM_FILTERS,
-    KEPT_PARTITIONS,
     RECORD_INDEX,
+    SECONDARY_INDEX,
     TableProperties,
     is_kept,
+    is_kept_partition,
     properties_file,
 )
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import CorruptFileError, NotFoundError, OptionError
+from hoodie_ds.errors import NotFoundError, OptionError
+from hoodie_ds.hints import command
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
+from hoodie_ds.table.index_definitions import index_definition
+from hoodie_ds.table.secondary_index import kept_indexes
 from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE, PROPERTIES, V1
+from hoodie_ds.timeline.paths import METADATA_TABLE, PROPERTIES, V1
 
 METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
 """Properties that say that there is a metadata table."""
@@ -39,7 +42,8 @@ METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLI
 FIRST_SECOND: Final = "0" * 14
 """What the times of the delta commits begin with that first fill the partitions."""
 
-T = TypeVar("T")
+_RESTORE: Final = "restore the file, or write the table with Hudi"
+
 Scope = Literal["table", "partition"]
 """Where a record index holds each record key once."""
 
@@ -68,32 +72,42 @@ def refuse_metadata_table(
             f"table {properties.name!r} has a metadata table, which this drops, and "
             f"{MetadataOptions.drops.key}=false forbids that; leave one of them out",
         )
-    keeps_index = _keeps_record_index(table)
-    if is_kept(properties) and not to_be_dropped and keeps_index and _is_there(table.storage):
+    partitions, lost = properties.metadata_partitions, list(not_kept(table))
+    if is_kept(properties) and not (to_be_dropped or lost) and _is_there(table.storage):
         return
-    partitions = properties.metadata_partitions
-    lost = [name for name in partitions if name not in KEPT_PARTITIONS]
-    lost = lost + [RECORD_INDEX] * (not keeps_index) or list(partitions)
-    unique = ""
+    unique = alone = ""
     if properties.partition_fields and record_index(table) == "table":
         unique = (
             ", whose record index has each record key once, so writes of this library keep keys "
             "unique in the whole table with an index such as GLOBAL_BLOOM"
         )
+    if lost and not to_be_dropped:
+        words = (word for name in lost for word in ("--partition", name))
+        drop = command("metadata", "drop", table.storage.root, *words)
+        alone = f"{drop} drops what cannot be kept, or "
     raise OptionError(
         FileOptions.metadata_enable.key,
         enabled,
         f"table {properties.name!r} has a metadata table ({', '.join(partitions)}){unique}; this "
-        f"release cannot keep {', '.join(lost)} up to date: set the option to false to drop it, as "
-        "Hudi does",
+        f"release cannot keep {', '.join(lost or partitions)} up to date: {alone}set the option to "
+        "false to drop it, as Hudi does",
     )
 
 
-def _keeps_record_index(table: Table) -> bool:
-    """Whether there is none, or one of the whole table whose rows no user's function decides."""
-    if RECORD_INDEX not in table.properties.metadata_partitions:
-        return True
-    return record_index(table) == "table" and can_index_records(table.properties)
+def not_kept(table: Table) -> Iterator[str]:
+    """Yield the partitions of a metadata table that writes cannot keep.
+
+    Of a record index of the whole table a user's function must not decide the rows. A record of a
+    secondary index has no partition, so it needs record keys that are unique in the table.
+    """
+    partitions = table.properties.metadata_partitions
+    yield from (name for name in partitions if not is_kept_partition(name))
+    indexes = [n for n in partitions if n == RECORD_INDEX or n.startswith(SECONDARY_INDEX)]
+    if not indexes:
+        return
+    known = {RECORD_INDEX, *(index.partition for index in kept_indexes(table))}
+    is_unique = can_index_records(table.properties) and record_index(table) != "partition"
+    yield from (name for name in indexes if not is_unique or name not in known)
 
 
 def can_index_records(properties: TableProperties) -> bool:
@@ -139,7 +153,7 @@ def drop_partitions(table: Table, dropped: Collection[str], now_ms: int) -> Tabl
     """Drop partitions of a table's metadata table; it goes with the last one.
 
     First the property, then the files: a reader that still sees the property fails, rather than
-    trust a metadata table that is out of date.
+    trust a metadata table that is out of date. Definitions stay, by which Hudi makes indexes again.
     """
     changed, removed = dict[str, str](), list[str]()
     if RECORD_INDEX in dropped and _defined(table) is None:
@@ -187,60 +201,9 @@ def _is_indexed_undefined(properties: TableProperties) -> bool:
 def _defined(table: Table) -> Scope | None:
     """Return what Hudi's definition of the record index says; None if there is none."""
     unknown = ", without which it is not known whether a record key may be in two partitions"
-    remedy = "restore the file, or write the table with Hudi"
-    return index_definition(table, RECORD_INDEX, _scope, remedy, unknown)
+    return index_definition(table, RECORD_INDEX, _scope, _RESTORE, unknown)
 
 
 def _scope(definition: Mapping[str, Any]) -> Scope:
     is_partitioned = str(definition["indexOptions"].get("isPartitioned")).lower() == "true"
     return "partition" if is_partitioned else "table"
-
-
-def index_definition(
-    table: Table,
-    name: str,
-    parse: Callable[[Mapping[str, Any]], T],
-    remedy: str,
-    consequence: str = "",
-) -> T | None:
-    """Return what `parse` reads in Hudi's definition of an index; None if there is none.
-
-    A `CorruptFileError` of a damaged file has the remedy.
-    """
-    with _damage_of_definitions(table, remedy, consequence):
-        definition = _definitions(table).get(name)
-        return None if definition is None else parse(definition)
-
-
-def define_index(
-    table: Table, name: str, definition: Mapping[str, Any], remedy: str, now_ms: int
-) -> Table:
-    """Store Hudi's definition of an index beside the others, in place of an older one."""
-    with _damage_of_definitions(table, remedy):
-        content = {"indexDefinitions": {**_definitions(table), name: definition}}
-    table.storage.replace(INDEX_DEFINITIONS, json.dumps(content, indent=2).encode())
-    if keys.INDEX_DEFINITIONS in table.properties.raw:
-        return table
-    return update_properties(table, {keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS}, (), now_ms)
-
-
-def _definitions(table: Table) -> dict[str, Any]:
-    if keys.INDEX_DEFINITIONS not in table.properties.raw:
-        return {}
-    try:
-        data = table.storage.read(INDEX_DEFINITIONS)
-    except NotFoundError:
-        return {}
-    return dict(json.loads(data)["indexDefinitions"])
-
-
-@contextmanager
-def _damage_of_definitions(table: Table, remedy: str, consequence: str = "") -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(
-            f"{table.storage.root}/{INDEX_DEFINITIONS}: not Hudi's definitions of indexes "
-            f"({type(error).__name__}: {error}){consequence}",
-            remedy,
-        ) from error

@@ -1,4 +1,4 @@
-"""Writes and services of a table keep the record index of the metadata table."""
+"""Writes and services of a table keep the indexes of its rows in the metadata table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import group_of_file
-from hoodie_ds.table.table import open_table, update_properties
+from hoodie_ds.table.table import Table, open_table, update_properties
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, SimulatedCrash
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges
@@ -65,7 +65,7 @@ def given(version: str, kind: str, options: Mapping[str, str] = GLOBAL) -> dict[
 
 
 def begun(path: Path, version: str, kind: str, options: Mapping[str, str] = GLOBAL) -> HoodieTable:
-    """A table that is empty again, with a record index of two file groups."""
+    """A table that is empty again, with indexes of two file groups each."""
     table = HoodieTable(str(path), given(version, kind, options))
     table.upsert(trips(("gone", "x", 0, 1.0)))
     table.delete(trips(("gone", "x", 1, None)))
@@ -74,18 +74,22 @@ def begun(path: Path, version: str, kind: str, options: Mapping[str, str] = GLOB
 
 
 def index(path: Path) -> Recorder:
-    """Give a table a metadata table whose record index is empty."""
+    """Give a table a metadata table with empty indexes of keys and, from version 8 on, of `ts`."""
     recorder = Recorder(open_storage(str(path)))
     recorder.begin()
     recorder.add(record_index=["record-index-0000-0", "record-index-0001-0"])
+    if (version := recorder.table.properties.version) > 6:
+        recorder.add(secondary_index_by_ts=[f"secondary-index-by-ts-000{n}-0" for n in range(2)])
+        recorder.define(secondary_index_by_ts=("ts", "V2" if version > 8 else "V1"))
     return recorder
 
 
 def assert_indexed(storage: Storage) -> None:
-    """Compare the record index with the keys of all rows, and where these are."""
+    """Compare the indexes with the keys of all rows, where these are, and the values of rows."""
     table = open_table(storage)
     metadata = MetadataTable.open(table, table.load_timeline())
     assert metadata is not None
+    assert_values_indexed(table, metadata)
     indexed = {
         key: group_of(record)
         for group in metadata.records("record_index")
@@ -100,6 +104,15 @@ def assert_indexed(storage: Storage) -> None:
         for key in rows.column(RECORD_KEY).to_pylist()
     }
     assert indexed == there
+
+
+def assert_values_indexed(table: Table, metadata: MetadataTable) -> None:
+    """Compare each secondary index with the values of a column, which have nothing to escape."""
+    rows = HoodieTable(table.storage.root, {"hoodie.metadata.enable": "false"}).read()
+    for name in (one for one in metadata.partitions if one.startswith("secondary_index_")):
+        column = name.rpartition("_")[2]
+        there = zip(*(rows.column(one).to_pylist() for one in (column, RECORD_KEY)), strict=True)
+        assert metadata.by_key(name).keys() == {f"{value}${key}" for value, key in there}
 
 
 def assert_kept(path: Path) -> None:
@@ -294,12 +307,9 @@ def attempt(table: HoodieTable, act: Act, random: Random) -> None:
 def test_an_index_of_each_partition_is_refused(tmp_path: Path) -> None:
     table = begun(tmp_path, "9", "COPY_ON_WRITE")
     definition = {"record_index": {"indexOptions": {"isPartitioned": "true"}}}
-    defined = tmp_path / INDEX_DEFINITIONS
-    defined.parent.mkdir()
-    defined.write_text(json.dumps({"indexDefinitions": definition}))
-    storage = open_storage(str(tmp_path))
-    update_properties(open_table(storage), {keys.INDEX_DEFINITIONS: INDEX_DEFINITIONS}, (), 0)
-    with pytest.raises(OptionError, match="cannot keep record_index up to date"):
+    (tmp_path / INDEX_DEFINITIONS).write_text(json.dumps({"indexDefinitions": definition}))
+    lost = "record_index, secondary_index_by_ts"
+    with pytest.raises(OptionError, match=f"cannot keep {lost} up to date"):
         table.upsert(trips(("a", "x", 1, 1.0)))
 
 
@@ -307,7 +317,7 @@ def test_an_index_of_rows_that_a_function_merges_is_refused(tmp_path: Path) -> N
     table = begun(tmp_path, "9", "MERGE_ON_READ", UNPARTITIONED)
     custom = {keys.MERGE_MODE: "CUSTOM"}
     update_properties(open_table(open_storage(str(tmp_path))), custom, (), 0)
-    with pytest.raises(OptionError, match="cannot keep record_index up to date"):
+    with pytest.raises(OptionError, match="cannot keep record_index, secondary_index_by_ts up"):
         table.upsert(trips(("a", "x", 1, 1.0)), {HOOK: "tests.merge_hooks:add"})
 
 

@@ -1124,7 +1124,60 @@ _KEPT = "tests/integration/test_metadata_table_kept.py"
 _KEPT_BY_ALL = "tests/faults/test_metadata_table.py"
 _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
+_VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 METADATA_TABLES = [
+    Mutant(
+        "records of a secondary index are hashed by their whole keys in every version",
+        Text("value = None if self.version == FIRST_VERSION else", "value = None and"),
+        f"{_VALUES_KEPT}"
+        "::test_keys_are_in_the_file_groups_in_which_hudi_has_them[v9_mor_files_ri_si]",
+        "Hudi looks values up in other file groups, and misses rows",
+    ),
+    Mutant(
+        "values in a secondary index are not escaped",
+        Text(r'return pc.replace_substring_regex(strings, _SPECIAL, r"\\\0")', "return strings"),
+        f"{_VALUES_KEPT}::test_values_are_the_strings_of_java[values0-keys0]",
+        "Hudi takes a part of a value for the whole",
+    ),
+    Mutant(
+        "a secondary index keeps the values that rows had before",
+        Text("return dict.fromkeys(gone - there) |", "return"),
+        f"{_VALUES_KEPT}::test_writes_and_a_rollback_keep_the_values[v9_mor_files_ri_si]",
+        "it grows with every write, and look-ups find keys in vain",
+    ),
+    Mutant(
+        "a row that moves takes its value out of a secondary index",
+        Text(
+            "dict.fromkeys(gone - there) | dict.fromkeys(there, _THERE)",
+            "dict.fromkeys(there, _THERE) | dict.fromkeys(gone)",
+        ),
+        f"{_VALUES_KEPT}::test_a_row_that_moves_keeps_its_value",
+        "Hudi does not find the row by its value",
+    ),
+    Mutant(
+        "the columns of a secondary index may change their type",
+        skipped("check_indexed_columns"),
+        f"{_VALUES_KEPT}::test_a_column_keeps_the_strings_of_its_values",
+        "values of older rows are other strings than those that are looked up",
+    ),
+    Mutant(
+        "an index of a column whose strings depend on the release of Java is kept",
+        Text("if schema is None or kind_of_strings(schema, index.column) is not None:", "if True:"),
+        f"{_VALUES_KEPT}::test_the_values_of_some_types_are_not_kept",
+        "Hudi does not find rows by their values",
+    ),
+    Mutant(
+        "a secondary index that is dropped stays defined",
+        skipped("undefine_indexes"),
+        f"{_VALUES_KEPT}::test_an_index_that_is_dropped_is_not_made_again",
+        "Hudi's next write makes it again",
+    ),
+    Mutant(
+        "a check passes over indexes of rows",
+        always("index_divergences", ()),
+        f"{_VALUES_KEPT}::test_a_check_names_what_an_index_lacks_and_has_too_much",
+        "nobody learns that Hudi does not find rows",
+    ),
     Mutant(
         "a record index keeps keys of replaced file groups",
         Text("for group in () if changes.is_rewrite else replaced:", "for group in ():"),
@@ -1154,7 +1207,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a rollback looks for a write above the compaction that has included it",
-        always("record_changes._is_newest", True),
+        always("undone_records._is_newest", True),
         f"{_INDEX_KEPT}::test_keys_are_back_where_a_compaction_has_included_the_write[6]",
         "Hudi updates keys in file groups that are gone",
     ),
@@ -1167,7 +1220,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a record index of each partition is written as one of the whole table",
-        always("_keeps_record_index", True),
+        Text("if not is_unique or name not in known)", "if name not in known)"),
         f"{_INDEX_KEPT}::test_an_index_of_each_partition_is_refused",
         "a key of two partitions has one place",
     ),
@@ -1238,13 +1291,16 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a metadata table that is being built is written to",
-        Text("and partitions <= KEPT_PARTITIONS and is_built", "and partitions <= KEPT_PARTITIONS"),
+        Text(
+            "all(map(is_kept_partition, partitions)) and is_built",
+            "all(map(is_kept_partition, partitions))",
+        ),
         f"{_KEPT}::test_one_that_is_being_built_is_refused",
         "what is written meanwhile is not in it",
     ),
     Mutant(
         "a change of the version drops a metadata table without consent",
-        Text("is_kept(properties) and not to_be_dropped and", "is_kept(properties) and"),
+        Text("is_kept(properties) and not (to_be_dropped or lost) and", "is_kept(properties) and"),
         f"{_KEPT}::test_a_change_of_the_version_drops_it_only_on_request",
         "an index that took hours is gone",
     ),

@@ -49,10 +49,9 @@ _KEEPING: Final = (
 
 BLOOM_FILTERS: Final = "bloom_filters"
 RECORD_INDEX: Final = "record_index"
-KEPT_PARTITIONS: Final = frozenset(
-    {"files", "column_stats", "partition_stats", BLOOM_FILTERS, RECORD_INDEX}
-)
-"""Partitions of a metadata table that writes here keep up to date."""
+SECONDARY_INDEX: Final = "secondary_index_"
+"""Beginning of the names of partitions of a metadata table that index the values of a column."""
+_KEPT: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS, RECORD_INDEX})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -420,6 +419,11 @@ def _check_checksum(raw: Mapping[str, str], path: str, database: str | None, nam
 
 def is_kept(properties: TableProperties) -> bool:
     """Whether a table has a metadata table that all writes here keep up to date."""
-    partitions = frozenset(properties.metadata_partitions)
+    partitions = properties.metadata_partitions
     is_built = not properties.raw.get(keys.METADATA_PARTITIONS_INFLIGHT)
-    return bool(partitions) and partitions <= KEPT_PARTITIONS and is_built
+    return bool(partitions) and all(map(is_kept_partition, partitions)) and is_built
+
+
+def is_kept_partition(name: str) -> bool:
+    """Whether writes here keep a partition of a metadata table up to date."""
+    return name in _KEPT or name.startswith(SECONDARY_INDEX)

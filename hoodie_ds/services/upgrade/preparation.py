@@ -23,6 +23,8 @@ from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.index_definitions import undefine_indexes
+from hoodie_ds.table.secondary_index import FIRST_VERSION, secondary_indexes
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_version_may_change
 from hoodie_ds.timeline.instant import State
@@ -41,8 +43,8 @@ def prepare(context: ServiceContext, table: Table, to: int) -> Table:
 
     Log files have other names in the other layout. Hudi compacts, and keeps the plans of other
     services; here they are carried out, so that none is pending under a name that the other layout
-    does not know. Drops a metadata table that is not kept, and statistics of columns that an
-    earlier version does not know. Raises `UnsupportedTableError` for plans of an unknown kind, and
+    does not know. Drops a metadata table that is not kept, and indexes that an earlier version
+    does not know. Raises `UnsupportedTableError` for plans of an unknown kind, and
     `OptionError` if there are log files and the table's own merge rule is not given.
     """
     concurrency = context.options.concurrency
@@ -51,9 +53,9 @@ def prepare(context: ServiceContext, table: Table, to: int) -> Table:
     if not keeps_metadata(table.properties, to, enabled):
         if table.properties.metadata_partitions:
             table = switch_metadata_table_off(table, context.clock, timeout_ms)
-    elif to < table.properties.version and has_types(table):
-        lost = with_dependents([COLUMN_STATS]) & set(table.properties.metadata_partitions)
+    elif to < table.properties.version and (lost := set(_unknown_before(table))):
         table = drop_metadata_partitions(table, lost, context.clock, timeout_ms)
+        undefine_indexes(table, lost)
     if concurrency.is_shared:
         owner = context.ids.unique()
         lock = partial(held, table.storage, concurrency, owner, context.clock, context.pauses)
@@ -70,6 +72,14 @@ def prepare(context: ServiceContext, table: Table, to: int) -> Table:
         while Compactor(context).compact(False, False):
             pass
     return table
+
+
+def _unknown_before(table: Table) -> Iterator[str]:
+    """Yield the partitions of a metadata table that an earlier version would read otherwise."""
+    if has_types(table):
+        lost = with_dependents([COLUMN_STATS])
+        yield from (name for name in table.properties.metadata_partitions if name in lost)
+    yield from (one.partition for one in secondary_indexes(table) if one.version != FIRST_VERSION)
 
 
 def check_ready(table: Table, timeline: Timeline, to: int) -> None:

@@ -1,0 +1,86 @@
+"""Records of a partition ``secondary_index_*``: which values an instant leaves in rows.
+
+As Hudi's ``SecondaryIndexRecordGenerationUtils`` makes them, from all rows that the written file
+groups had before and have afterwards. They name no file group: the record index says where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.columns.arrow_columns import one_chunk
+from hoodie_ds.columns.meta_columns import RECORD_KEY
+from hoodie_ds.metadata_table.payload import SECONDARY_INDEX, Record, RecordType
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.touched_slices import TouchedSlices, slice_reader
+from hoodie_ds.metadata_table.undone_records import Records, undone_records
+from hoodie_ds.slices.file_slice_reader import FileSliceReader
+from hoodie_ds.slices.slice_keys import NO_KEYS, without
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.secondary_index import SecondaryIndex
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import FileChanges
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
+from hoodie_ds.timeline.rollbacks import undone_by
+from hoodie_ds.timeline.timeline import Timeline
+
+_THERE: Final[Record] = {
+    "type": int(RecordType.SECONDARY_INDEX),
+    SECONDARY_INDEX: {"isDeleted": False},
+}
+
+
+def secondary_changes(
+    table: Table, index: SecondaryIndex, instant: Instant, changes: FileChanges
+) -> Records:
+    """Return the records of what an instant did that is about to be completed.
+
+    There are none if the metadata table knows the instant: its files may be gone by now.
+    """
+    metadata = MetadataTable.open(table, table.load_timeline())
+    if metadata is None or metadata.timeline.commit_at(instant.time) is not None:
+        return {}
+    if undone := undone_by(table.storage, instant):
+        of_rows = partial(stored_values, index)
+        return undone_records(table, metadata, index.partition, instant, undone, of_rows, bool)
+    if instant.action not in WRITE_ACTIONS or changes.is_rewrite:
+        return {}
+    added = {FileGroupId(one.partition_path, one.file_id) for one in changes.added.values()}
+    replaced = {FileGroupId(*one) for one in changes.replaced_groups}
+    before = TouchedSlices.before(table, metadata, added | replaced, changes.schema)
+    after = before.after(instant.time, changes)
+    there: set[str] = set()
+    gone: set[str] = set()
+    for group in added | replaced:
+        old = _keys(index, before, group)
+        new = _keys(index, after, group) if group in added else NO_KEYS
+        there.update(without(new, old).to_pylist())
+        gone.update(without(old, new).to_pylist())
+    # A row that is gone here may have moved into another file group.
+    return dict.fromkeys(gone - there) | dict.fromkeys(there, _THERE)
+
+
+def stored_values(
+    index: SecondaryIndex, table: Table, timeline: Timeline
+) -> Iterator[tuple[str, Record]]:
+    """Yield the keys of all rows of a table, each with the same record."""
+    reader = slice_reader(table, timeline)
+    for slice_ in reader.view.slices_among(reader.view.data_files()):
+        yield from ((key, _THERE) for key in _keys_of_rows(index, reader, slice_).to_pylist())
+
+
+def _keys(index: SecondaryIndex, slices: TouchedSlices, group: FileGroupId) -> pa.Array:
+    slice_ = slices.latest.get(group)
+    return NO_KEYS if slice_ is None else _keys_of_rows(index, slices.reader, slice_)
+
+
+def _keys_of_rows(index: SecondaryIndex, reader: FileSliceReader, slice_: FileSlice) -> pa.Array:
+    pieces = [NO_KEYS]
+    for rows in reader.read(slice_, [RECORD_KEY, index.column]):
+        values, record_keys = map(one_chunk, rows.select([index.column, RECORD_KEY]).columns)
+        pieces.append(index.keys(values, record_keys))
+    return pa.concat_arrays(pieces)

@@ -1,0 +1,87 @@
+"""Records of an index of rows that bring it back to what it was before a rollback or restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+
+from hoodie_ds.metadata_table.payload import Record, without_deletes
+from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.trust import may_be_listed
+from hoodie_ds.table.table import Table
+from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.timeline import Timeline
+
+Records = dict[str, Record | None]
+"""Records by their keys; None of deleted ones."""
+OfRows = Callable[[Table, Timeline], Iterator[tuple[str, Record]]]
+"""Yields the records of all rows of a table, and their keys."""
+Meaning = Callable[[Record], object]
+"""Returns what a record says that counts."""
+
+
+def undone_records(
+    table: Table,
+    metadata: MetadataTable,
+    partition: str,
+    undoing: Instant,
+    times: Collection[str],
+    of_rows: OfRows,
+    meaning: Meaning,
+) -> Records:
+    """Return the records of a partition that undo what the instants of some times did to it.
+
+    Those that the last write has moved get what the partition says without that write. Where
+    something came after it, and after a restore, the whole partition is compared with the rows.
+    """
+    data = metadata.data
+    others = tuple(instant for instant in data.pending if instant.time not in times)
+    later = replace(metadata, data=replace(data, pending=others))
+    if undoing.action is Action.RESTORE:
+        return differing_records(table, metadata, later, partition, of_rows, meaning)
+    (time,) = times
+    if metadata.timeline.commit_at(time) is None and not may_be_listed(metadata, time):
+        return {}
+    if not _is_newest(metadata, partition, time):
+        return differing_records(table, metadata, later, partition, of_rows, meaning)
+    dead = table.instant(time, Action.COMMIT, State.INFLIGHT)
+    earlier = replace(metadata, data=replace(data, pending=(*others, dead)))
+    slices = metadata.slices(partition)
+    moved = {key for slice_ in slices for key, _ in later.logged(slice_, times=times)}
+    stored = earlier.by_key(partition, moved)
+    return {key: stored.get(key) for key in moved}
+
+
+def differing_records(
+    table: Table,
+    metadata: MetadataTable,
+    later: MetadataTable,
+    partition: str,
+    of_rows: OfRows,
+    meaning: Meaning,
+) -> Records:
+    """Return the records in which a partition differs from the rows of the table.
+
+    The partition is as it will be `later`, without them.
+    """
+    there = dict(of_rows(table, metadata.data))
+    stored = {key: one for key, one in later.by_key(partition).items() if without_deletes(one)}
+    records: Records = {key: None for key in stored if key not in there}
+    for key, record in there.items():
+        if key not in stored or meaning(stored[key]) != meaning(record):
+            records[key] = record
+    return records
+
+
+def _is_newest(metadata: MetadataTable, partition: str, time: str) -> bool:
+    """Whether an instant was the last to change a partition, and no compaction has included it."""
+    storage = metadata.view.storage
+    for instant in metadata.timeline.commits_backwards():
+        added = file_changes(storage, instant).added.items()
+        named = {path for path, stat in added if stat.partition_path == partition}
+        if named:
+            slices = metadata.slices(partition)
+            there = {log.path for slice_ in slices for log in slice_.logs}
+            return instant.time == time and named <= there
+    return False

@@ -1,0 +1,78 @@
+"""Secondary indexes: Hudi's queries by them find what we have written, and both keep them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.table.table import open_table
+from tests.integration.test_record_index_kept import assert_indexed
+from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.interop.test_jvm_record_index import OF_TABLE, OPTIONS
+from tests.rows import assert_same_rows
+from tests.tables import TYPE, TYPES, trips
+from tests.tiers import by_day
+
+pytestmark = pytest.mark.jvm
+
+KINDS = [(version, kind) for version in "89" for kind in TYPES]
+SKIPPING = "hoodie.enable.data.skipping"
+LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+
+
+def found(jvm: JvmHudi, name: str, where: str, skips: bool) -> list[str]:
+    """Record keys of the rows that a query of Hudi finds, by its indexes or without them."""
+    jvm.sql(f"set {SKIPPING}={str(skips).lower()}")
+    jvm.sql(f"set hoodie.metadata.enable={str(skips).lower()}")
+    jvm.sql(f"refresh table {name}")
+    try:
+        return sorted(jvm.sql(f"select id from {name} where {where}").column("id").to_pylist())
+    finally:
+        jvm.sql(f"reset {SKIPPING}")
+        jvm.sql("reset hoodie.metadata.enable")
+
+
+@pytest.mark.parametrize(("version", "kind"), by_day(KINDS, {("9", "MERGE_ON_READ")}))
+def test_hudi_finds_our_rows_by_a_secondary_index(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    path, name = tmp_path / "t", f"by_ts_{version}_{kind.lower()}"
+    options = {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
+    theirs = {**options, **OF_TABLE, "hoodie.clean.automatic": "false"}
+    jvm_hudi.write(path, trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0), ("c", "y", 2, 1.0)), theirs)
+    jvm_hudi.sql(f"create table {name} using hudi location '{path}'")
+    settings = {
+        "hoodie.metadata.enable": "true",
+        "hoodie.metadata.global.record.level.index.enable": "true",
+        TABLE_VERSION: version,
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.lock.provider": LOCK,
+    }
+    for key, text in settings.items():
+        jvm_hudi.sql(f"set {key}={text}")
+    jvm_hudi.sql(f"create index ts on {name} (ts)")
+    for key in settings:
+        jvm_hudi.sql(f"reset {key}")
+    ours = HoodieTable(str(path), options)
+    for turn in range(2):
+        ts = 10 * (turn + 1)
+        ours.upsert(trips(("a", "z", ts, 2.0), (f"n{turn}", "x", ts, 2.0)))
+        ours.delete(trips(("b", "y", ts, None)))
+        ours.compact() if kind == "MERGE_ON_READ" else ours.cluster()
+        ours.upsert(trips(("undone", "x", ts, 3.0), ("c", "y", ts, 3.0)))
+        ours.rollback()
+        assert_indexed(open_storage(str(path)))
+        for value in (1, 2, 10, 20):
+            by_index = found(jvm_hudi, name, f"ts = {value}", True)
+            assert by_index == found(jvm_hudi, name, f"ts = {value}", False)
+            expected = ours.read(filter=pa.compute.field("ts") == value).column("id").to_pylist()
+            assert by_index == sorted(expected)
+        jvm_hudi.write(path, trips(("b", "y", ts + 1, 4.0), ("c", "y", ts + 1, 4.0)), theirs)
+        assert_indexed(open_storage(str(path)))
+        assert_same_rows(jvm_hudi.read(path), ours.read())
+    there = open_table(open_storage(str(path))).properties.metadata_partitions
+    assert "secondary_index_ts" in there
