@@ -49,7 +49,8 @@ class IndexOptions(OptionGroup):
             "the promise of RECORD_LEVEL_INDEX)",
             lambda text: _SUPPORTED.get(text.upper()),
         ),
-        "How a key's file group is found; BUCKET for a new table with record keys.",
+        "How a key's file group is found; BUCKET for a new table with record keys, or RECORD_INDEX "
+        "if hoodie.metadata.record.index.enable is true and no number of buckets is given.",
         aliases=("index.type",),
     )
     num_buckets: Option[int | None] = Option(

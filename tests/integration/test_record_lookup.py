@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.properties import keys
 from hoodie_ds.errors import OptionError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.index.file_lookup import FileLookup
@@ -173,6 +174,15 @@ def test_without_the_index_files_are_asked_and_a_warning_says_so(
     assert "record_index" not in table.properties.metadata_partitions
     (told,) = (one.getMessage() for one in caplog.records if one.levelno == logging.WARNING)
     assert "RECORD_INDEX looks keys up in all data files" in told
+
+
+def test_who_asks_for_a_record_index_gets_the_index_type(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, MADE: "true"})
+    table.upsert(ONE)
+    table.upsert(TWO)
+    assert table.properties.index_type is IndexType.RECORD_INDEX
+    assert [row[0] for row in found(table)] == ["a", "b", "c"]
+    assert_indexed(open_storage(str(tmp_path)))
 
 
 def test_a_table_of_another_index_gets_one(tmp_path: Path) -> None:

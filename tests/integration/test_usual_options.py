@@ -55,7 +55,7 @@ def test_what_has_no_effect_is_named_in_one_warning(caplog: pytest.LogCaptureFix
         "hoodie.bloom.index.use.metadata": "true",
         "hoodie.bloom.index.parallelism": "30",
         "Hoodie.Metrics.On": "true",
-        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.max.init.parallelism": "10",
         "hoodie.embed.timeline.server": "false",
     }
     table = HoodieTable("memory://t", options, storage=MemoryStorage())
@@ -66,7 +66,7 @@ def test_what_has_no_effect_is_named_in_one_warning(caplog: pytest.LogCaptureFix
     told = record.getMessage()
     assert "hoodie.bloom.index.parallelism, hoodie.bloom.index.use.metadata (" in told
     assert "hoodie.metrics.on" in told
-    assert "hoodie.metadata.record.index.enable" in told
+    assert "hoodie.metadata.max.init.parallelism" in told
     assert "timeline.server" not in told
 
 

@@ -306,7 +306,7 @@ def _custom_entries(options: WriteOptions) -> dict[str, str]:
 
 def _bucket_entries(options: WriteOptions) -> dict[str, str]:
     record_keys = options.record_key_fields or ()
-    index_type = options.index_type or (IndexType.BUCKET if record_keys else None)
+    index_type = options.index_type or (_default_index(options) if record_keys else None)
     rules = options.bucket_rules
     if index_type is not IndexType.BUCKET:
         if rules is not None:
@@ -325,6 +325,11 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
         keys.KEYS_OF_BUCKETS: ",".join(record_keys),
         **({keys.PARTITION_BUCKETS: str(rules)} if rules else {}),
     }
+
+
+def _default_index(options: WriteOptions) -> IndexType:
+    asked = options.metadata.record_index and options.metadata_enable is not False
+    return IndexType.RECORD_INDEX if asked and options.num_buckets is None else IndexType.BUCKET
 
 
 def _flag(value: bool | None) -> str:
