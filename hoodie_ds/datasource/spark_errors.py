@@ -8,6 +8,7 @@ exceptions of PySpark in the user's own process are changed to end with it.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Final
@@ -36,7 +37,8 @@ def worker_sentence(text: str) -> str | None:
     if missing := _NO_MODULE.search(text):
         return (
             f"a Python worker of Spark has no module {missing.group(1)!r}: install hoodie-ds in "
-            f"the Python that PYSPARK_PYTHON names on every node, or send it with the job; {_WHERE}"
+            "the Python that PYSPARK_PYTHON names on every node, or send it with the job "
+            f"(this process runs {sys.executable}); {_WHERE}"
         )
     if program := _NO_PYTHON.search(text):
         return (

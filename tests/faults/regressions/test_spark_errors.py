@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import pickle
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -242,7 +243,7 @@ def test_our_message_was_not_the_last_line() -> None:
     ("cause", "remedy"),
     [
         ("ModuleNotFoundError: No module named 'hoodie_ds'", "has no module 'hoodie_ds': install"),
-        ("ModuleNotFoundError: No module named 'pyarrow.lib'", "has no module 'pyarrow': install"),
+        ("ModuleNotFoundError: No module named 'pyarrow.lib'", sys.executable),
         (
             'java.io.IOException: Cannot run program "./env/bin/python": error=2',
             "'./env/bin/python' of Spark's workers is not on every node",
