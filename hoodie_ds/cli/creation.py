@@ -191,7 +191,7 @@ def rows_of_files(
             schema = _with_leading_zeros(files, schema)
         if known is not None and kinds != {"parquet"}:
             fields = (known.field(f.name) if f.name in known.names else f for f in schema)
-            schema = pa.schema(fields)
+            schema = pa.schema(map(_plain, fields))
         found = [
             pads.dataset(str(file), format=kinds.copy().pop(), schema=schema) for file in files
         ]
@@ -199,6 +199,15 @@ def rows_of_files(
     except pa.ArrowException as error:
         raise Misused(f"{files[0]}: {error}") from error
     return pa.RecordBatchReader.from_batches(rows.schema, _checked(rows))
+
+
+def _plain(column: pa.Field) -> pa.Field:
+    """Return a vector as a plain list, as Arrow parses no lists of a fixed size."""
+    import pyarrow as pa
+
+    kind = column.type
+    is_vector = pa.types.is_fixed_size_list(kind)
+    return column.with_type(pa.list_(kind.value_type)) if is_vector else column
 
 
 def _with_leading_zeros(files: tuple[Path, ...], schema: pa.Schema) -> pa.Schema:

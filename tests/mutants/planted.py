@@ -3291,6 +3291,12 @@ LOCKS_AND_TURNS = [
         "P12: Hudi's metadata table has an index that Hudi refuses",
     ),
     Mutant(
+        "files that are loaded have vectors in the table's type",
+        Text("pa.schema(map(_plain, fields))", "pa.schema(list(fields))"),
+        "tests/unit/cli/test_creation.py::test_vectors_come_as_lists_of_json",
+        "a table with vectors takes no JSON",
+    ),
+    Mutant(
         "files do not name their vectors",
         instead("vector_names", lambda _, schema: ""),
         f"{_VECTORS}::test_files_have_the_bytes_of_hudi",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from tests.cli_runs import done, run
+from tests.golden.golden_tables import FOLDER
 from tests.tables import found, trips
 
 NEW = ["--key", "id", "--partition", "city", "--ordering", "ts", "--type", "mor", "--buckets", "2"]
@@ -45,6 +47,15 @@ def test_files_are_loaded_into_a_new_table(kind: str, tmp_path: Path) -> None:
     assert done("verify", path).lines[-1].endswith("2 rows: 0 damages")
     done("load", path, file, "--operation", "overwrite")
     assert len(found(table)) == 2
+
+
+def test_vectors_come_as_lists_of_json(tmp_path: Path) -> None:
+    zipfile.ZipFile(FOLDER.with_name("types") / "vector.zip").extractall(tmp_path / "t")
+    file, new = tmp_path / "rows.json", {"id": 2, "v": [0.25, -1, 3], "ts": 1}
+    file.write_text(f"{json.dumps(new)}\n{json.dumps({**new, 'id': 3, 'v': None})}\n")
+    done("load", tmp_path / "t", file, "--conf", "hoodie.index.type=SIMPLE")
+    vectors = HoodieTable(tmp_path / "t").read(columns=["id", "v"]).sort_by("id")
+    assert vectors["v"].to_pylist() == [[0.5, 1.5, 2.5], [0.25, -1.0, 3.0], None]
 
 
 def test_digits_that_begin_with_a_zero_are_strings(tmp_path: Path) -> None:
