@@ -37,7 +37,7 @@ def renamed_avro(schema: pa.Schema, held: str, renaming: Renaming | None) -> str
     merger = _Merger()
     node = parse_avro(held, "table schema")
     merger.find_definitions(given, node, "")
-    merger.find_names(node, renaming)
+    merger.find_names(node, renaming, "")
     merged = merger.type_of(given, node, pa.struct(list(schema)), "", "")
     return held if merged == given else json.dumps(merged, separators=(",", ":"))
 
@@ -52,8 +52,8 @@ class _Merger:
     def __init__(self) -> None:
         self._definitions: dict[int, tuple[dict[str, Any], str]] = {}
         """JSON and full name of each named type, by the identity of the parsed type."""
-        self._names: dict[int, list[str | None]] = {}
-        """Names that the fields of records have now, None for those that are gone."""
+        self._names: dict[str, list[str | None]] = {}
+        """Names that the fields of records have now, None for those that are gone, by column."""
         self._written: dict[tuple[int, pa.DataType], str] = {}
         """Full names that the new schema has defined so far, by parsed and Arrow type."""
 
@@ -75,18 +75,20 @@ class _Merger:
                 for field, child in zip(given.get("fields", ()), node.children, strict=True):
                     self.find_definitions(field["type"], child, full.rpartition(".")[0])
 
-    def find_names(self, node: AvroType, renaming: Renaming | None) -> None:
+    def find_names(self, node: AvroType, renaming: Renaming | None, path: str) -> None:
         """Find the names that fields have now, at whatever depth."""
         if renaming is None:
             return
         if node.kind is not Kind.RECORD:
+            below = {Kind.ARRAY: f"{path}.element", Kind.MAP: f"{path}.value"}.get(node.kind, path)
             for child in node.children:
-                self.find_names(child, renaming)
+                self.find_names(child, renaming, below)
             return
         found = [renaming.fields.get(name, (None, None)) for name in node.names]
-        self._names[id(node)] = [now for now, _ in found]
-        for child, (_, within) in zip(node.children, found, strict=True):
-            self.find_names(child, within)
+        self._names[path] = [now for now, _ in found]
+        parent = f"{path}." if path else ""
+        for child, (now, within) in zip(node.children, found, strict=True):
+            self.find_names(child, within, f"{parent}{now}")
 
     def type_of(
         self, given: _Json, node: AvroType, kind: pa.DataType, space: str, path: str
@@ -133,7 +135,7 @@ class _Merger:
             return new
         parent = f"{path}." if path else ""
         fields = (kind.field(i) for i in range(kind.num_fields))
-        names = self._names.get(id(node), node.names)
+        names = self._names.get(path, node.names)
         held = dict(zip(names, zip(new["fields"], node.children, strict=True), strict=True))
         return {**new, "fields": [self._field(f, held.get(f.name), full, parent) for f in fields]}
 

@@ -71,6 +71,21 @@ def test_fields_of_structs_keep_what_is_said_of_them() -> None:
     ]
 
 
+def test_columns_of_one_definition_are_altered_one_by_one() -> None:
+    fields: list[dict[str, Any]] = [
+        {"name": "x", "type": "string", "doc": "which"},
+        {"name": "y", "type": {"type": "array", "items": "int"}},
+    ]
+    at = {"type": "record", "name": "at", "fields": fields}
+    columns = altered({"name": "a", "type": at}, {"name": "b", "type": ["null", "at"]})
+    for name, other in (("x", "z"), ("y", "x"), ("z", "y")):
+        columns.rename(f"a.{name}", other)
+    assert said(columns, "a")["type"]["fields"] == [
+        {**field, "name": name} for field, name in zip(fields, "yx", strict=True)
+    ]
+    assert [field["name"] for field in said(columns, "b")["type"][1]["fields"]] == ["x", "y"]
+
+
 def test_a_definition_outlives_its_column() -> None:
     columns = altered({"name": "a", "type": KIND}, {"name": "b", "type": ["null", "kind"]})
     columns.drop("a")
