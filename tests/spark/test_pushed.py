@@ -32,6 +32,7 @@ OPTIONS = {
     "hoodie.datasource.write.partitionpath.field": "city",
     "hoodie.bucket.index.num.buckets": "2",
 }
+PUSHDOWN = "hoodie.py.read.filter.pushdown"
 CONDITIONS = {
     "id = 3": 1,
     "id <=> 3": 1,
@@ -78,13 +79,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_filters_leave_the_rows_that_they_should(spark: Any, path: str) -> None:
     hoodie_ds.register(spark)
     for read in (spark.read.format("hoodie_py").load(path), hoodie_ds.read(spark, path)):
         counts = [sf.sum(sf.expr(f"if({text}, 1, 0)")) for text in CONDITIONS]
         assert list(read.agg(*counts).collect()[0]) == list(CONDITIONS.values())
-    read = spark.read.format("hoodie_py").load(path)
+    read = spark.read.format("hoodie_py").option(PUSHDOWN, "true").load(path)
     assert [read.where("id = 3").count(), read.count()] == [1, 20]  # of one DataFrame
     parts = [read.where(text).select(sf.lit(text).alias("text")) for text in CONDITIONS]
     rows = reduce(DataFrame.unionAll, parts).groupBy("text").count().collect()
@@ -97,8 +99,7 @@ def test_spark_hands_filters_over_where_it_is_asked_to(
 ) -> None:
     hoodie_ds.register(spark)
     table = damaged(path, tmp_path)
-    option = "hoodie.py.read.filter.pushdown"
-    read = spark.read.format("hoodie_py").option(option, "true").load(str(table))
+    read = spark.read.format("hoodie_py").option(PUSHDOWN, "true").load(str(table))
     assert read.where("city = 'oslo' and n > 5").count() == 7
     with pytest.raises(Exception, match=CorruptFileError.__name__):
         spark.read.format("hoodie_py").load(str(table)).where("city = 'oslo' and n > 5").count()

@@ -85,6 +85,7 @@ def test_spark_submit_runs_it_and_a_second_run_goes_on(tmp_path: Path) -> None:
     assert all(instant.time in second.stdout for instant in table.timeline.completed)
 
 
+@pytest.mark.slow
 def test_what_spark_refuses_is_one_line_and_leaves_no_table(tmp_path: Path) -> None:
     lay_down(tmp_path, 0)
     command = [sys.executable, "-m", "hoodie_ds.streamer.job", "--master", "local[1]"]
