@@ -15,6 +15,7 @@ from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import (
     BLOOM_FILTERS,
     RECORD_INDEX,
+    SECONDARY_INDEX,
     TableProperties,
     properties_file,
 )
@@ -59,6 +60,8 @@ from hoodie_ds.timeline.timeline import Timeline
 
 MADE: Final = (FILES_PARTITION, COLUMN_STATS, BLOOM_FILTERS, RECORD_INDEX, PARTITION_STATS)
 """Partitions that can be made, in Hudi's order."""
+_NEEDED: Final = {PARTITION_STATS: COLUMN_STATS}
+"""Partitions that Hudi has only beside another one; secondary indexes need the record index."""
 _FIRST: Final = {1: 10, 2: 0}
 """Number of the first delta commit, by layout; its time is nothing else."""
 _GROUPS: Final = {COLUMN_STATS: 2, BLOOM_FILTERS: 4}
@@ -126,21 +129,25 @@ def _has_partition_stats(properties: TableProperties) -> bool:
     return bool(properties.partition_fields) and properties.layout_version != V1.version
 
 
-def switched_off(options: MetadataOptions) -> frozenset[str]:
-    """Return the partitions that a metadata table is not to have by some options."""
+def switched_off(options: MetadataOptions, there: Iterable[str]) -> frozenset[str]:
+    """Return those partitions of a metadata table that it is not to have by some options."""
     switches = {
         COLUMN_STATS: options.column_stats,
         BLOOM_FILTERS: options.bloom_filters,
         RECORD_INDEX: options.record_index,
         PARTITION_STATS: options.partition_stats,
     }
-    return with_dependents(name for name, on in switches.items() if on is False and options.drops)
+    off = [name for name, on in switches.items() if on is False and options.drops]
+    return frozenset(with_dependents(off, there))
 
 
-def with_dependents(names: Iterable[str]) -> frozenset[str]:
-    """Return partitions, and those that Hudi has only beside them."""
-    found = frozenset(names)
-    return found | {PARTITION_STATS} if COLUMN_STATS in found else found
+def with_dependents(names: Collection[str], there: Iterable[str]) -> Iterator[str]:
+    """Yield those of the partitions there are that have some names, or that need one of these."""
+    for name in there:
+        is_secondary = name.startswith(SECONDARY_INDEX)
+        needed = RECORD_INDEX if is_secondary else _NEEDED.get(name)
+        if name in names or needed in names:
+            yield name
 
 
 def create_partitions(

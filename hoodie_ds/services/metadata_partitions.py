@@ -112,11 +112,13 @@ def remake_metadata(
 ) -> MetadataChange:
     """Drop partitions that are wrong, and make them again; with the list of files all others too.
 
-    After a call that was killed in between they are missing. Secondary indexes are dropped
-    only: by their definitions Hudi makes them again.
+    After a call that was killed in between they are missing. Secondary indexes are dropped only,
+    if they are wrong themselves: by their definitions Hudi makes them again.
     """
     table = context.open_table()
     dropped = _dropped_with(table, names) if names else ()
+    if FILES_PARTITION not in names:
+        dropped = tuple(name for name in dropped if name in names or name in MADE)
     if dry or not dropped:
         return MetadataChange(tuple(n for n in dropped if n in MADE), dropped, dry)
     with _alone(context, table):
@@ -159,4 +161,4 @@ def _dropped_with(table: Table, names: Collection[str] | None) -> tuple[str, ...
             ", ".join(strange),
             f"the metadata table has {', '.join(there) or 'no partitions'}",
         )
-    return tuple(name for name in there if name in with_dependents(names))
+    return tuple(with_dependents(names, there))

@@ -169,14 +169,10 @@ class Coordinator:
         found = self._of_own_rows()
         return None if found is None else self._changing(found.preview(None), change_of)
 
-    def begin_alteration(self, alter: Callable[[WritePlan], WritePlan]) -> Batch | None:
-        """Decide everything about a commit without rows whose plan `alter` changes.
-
-        None if nothing was committed to the table. For the rest see `begin`.
-        """
+    def begin_alteration(self, alter: Callable[[WritePlan], WritePlan]) -> Batch:
+        """Decide everything about a commit without rows whose plan `alter` changes; see `begin`."""
         found = self._of_own_rows()
-        if found is None:
-            return None
+        assert found is not None, "`preview_alteration` found columns"
         batch = found.begin(None)
         return replace(batch, plan=alter(batch.plan))
 
@@ -353,7 +349,7 @@ class Coordinator:
         asks = self._asks_for_metadata(table.properties)
         if self.options.metadata_enable is False or not (there or asks):
             return table
-        wanted, off = wanted_partitions(table.properties, self.options), there & switched_off(given)
+        wanted, off = wanted_partitions(table.properties, self.options), switched_off(given, there)
         is_noted_too = is_noted(table.properties, given.delta_commits)
         if not off and is_noted_too and there.issuperset(wanted):
             return table
@@ -374,9 +370,7 @@ class Coordinator:
             return result
 
         def make() -> None:
-            table = find_table(self.storage)
-            if table is not None:
-                self._with_metadata_table(table)
+            self._with_metadata_table(open_table(self.storage))
 
         time = result.instant_time or ""
         failure = attempted(Service.METADATA, self.storage.root, time, make)

@@ -157,6 +157,25 @@ def test_an_index_that_is_dropped_is_not_made_again(tmp_path: Path) -> None:
     assert HoodieTable(str(path)).properties.metadata_partitions == ("files", "record_index")
 
 
+def test_the_record_index_is_dropped_with_the_indexes_that_are_read_by_it(tmp_path: Path) -> None:
+    table = HoodieTable(unzipped(MERGED, tmp_path))
+    gone = table.drop_metadata_table(["record_index"]).dropped
+    assert gone == ("record_index", "secondary_index_by_name")
+    assert table.properties.metadata_partitions == ("files",)
+
+
+def test_a_record_index_that_is_made_anew_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HoodieTable(unzipped(MERGED, tmp_path), OPTIONS)
+    with monkeypatch.context() as patched:
+        patched.setattr("hoodie_ds.metadata_table.follower.record_changes", lambda *_: {})
+        table.upsert(rows_of(table, id="new", ts=10).slice(0, 1))
+    assert not sound(table)
+    assert table.repair_metadata_table().dropped == ("record_index",)
+    assert sound(table)
+
+
 def test_a_downgrade_drops_what_the_earlier_version_does_not_know(tmp_path: Path) -> None:
     path = Path(unzipped(MERGED, tmp_path))
     HoodieTable(str(path)).downgrade(8)

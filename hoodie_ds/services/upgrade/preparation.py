@@ -77,8 +77,7 @@ def prepare(context: ServiceContext, table: Table, to: int) -> Table:
 def _unknown_before(table: Table) -> Iterator[str]:
     """Yield the partitions of a metadata table that an earlier version would read otherwise."""
     if has_types(table):
-        lost = with_dependents([COLUMN_STATS])
-        yield from (name for name in table.properties.metadata_partitions if name in lost)
+        yield from with_dependents([COLUMN_STATS], table.properties.metadata_partitions)
     yield from (one.partition for one in secondary_indexes(table) if one.version != FIRST_VERSION)
 
 
