@@ -173,7 +173,6 @@ class TableAlteration:
 
         def write() -> Alteration:
             batch = coordinator.begin_alteration(alter)
-            assert batch is not None, "the table had commits"
             done = self._writes(coordinator, batch, ())
             return _result(done.instant_time, batch.plan)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Final, TypeAlias
@@ -178,20 +179,26 @@ def _fitted(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chunked
     """Return numbers that SQL made in the type of their column, which may round only to floats."""
     if column.type == kind or not (_is_number(column.type) and _is_number(kind)):
         return conform_column(column, kind, name)
-    try:
-        made = column.cast(kind)
-        fits = not pa.types.is_decimal(kind) or made.cast(column.type).equals(column)
-    except pa.ArrowException:
-        fits = False
-    if fits:
+    made = _cast(column, kind)
+    if made is not None:
         return made
-    if len(column) > 1:  # name the first that does not fit
-        for part in (column.slice(0, len(column) // 2), column.slice(len(column) // 2)):
-            _fitted(part, kind, name)
+    while len(column) > 1:  # to the first that does not fit
+        half = len(column) // 2
+        fits = _cast(column.slice(0, half), kind) is not None
+        column = column.slice(half) if fits else column.slice(0, half)
     raise SchemaError(
         f"a new value of column {name!r}, {column[0].as_py()!r} of type {column.type}, is none of "
         f"{kind}; round or cast it in the expression"
     )
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    """Return numbers in a type; None if one is none of it."""
+    with suppress(pa.ArrowException):
+        made = column.cast(kind)
+        if not pa.types.is_decimal(kind) or made.cast(column.type).equals(column):
+            return made
+    return None
 
 
 def _is_number(kind: pa.DataType) -> bool:

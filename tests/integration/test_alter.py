@@ -134,6 +134,7 @@ REFUSED: dict[str, Callable[[TableAlteration], TableAlteration]] = {
     "is double and cannot become a struct": lambda to: to.retype("fare", pa.struct({"a": "int32"})),
     "a type that Hudi 1.2 does not read back": lambda to: to.add("at", pa.timestamp("us")),
     "'fare' is no struct": lambda to: to.add("fare.x", pa.int64()),
+    "'fare.x' is no struct": lambda to: to.add("fare.x.y", pa.int64()),
     "cannot come after 'x'": lambda to: to.move("fare", after="x"),
     "either to the first place or after another": lambda to: to.move("fare"),
     "no column 'cost'": lambda to: to.drop("cost").rename("fare", "cost"),
@@ -176,13 +177,20 @@ def test_fields_of_structs_are_altered_by_their_paths() -> None:
     place = Place({**TRIPS, TYPE: COW, VERSION: "9"})
     kind = pa.struct({"x": pa.int32(), "y": pa.string()})
     rows = trips(ROWS[0])
-    for name, value in (("at", {"x": 1, "y": "a"}), ("items", [{"x": 2, "y": "b"}])):
-        held = kind if name == "at" else pa.list_(kind)
+    for name, value, held in (
+        ("at", {"x": 1, "y": "a"}, kind),
+        ("items", [{"x": 2, "y": "b"}], pa.list_(kind)),
+        ("prices", [("p", {"x": 3, "y": "c"})], pa.map_(pa.string(), kind)),
+    ):
         rows = rows.append_column(name, pa.array([value], held))
     place.table.upsert(rows)
     change = place.table.alter().rename("at.x", "lon").retype("at.lon", pa.float64())
     change.drop("items.element.y").add("items.element.z", pa.string(), first=True).execute()
-    assert place.read("at", "items") == [({"lon": 1.0, "y": "a"}, [{"z": None, "x": 2}])]
+    place.table.alter().rename("prices.value.x", "cost").comment("prices.value.y", "why").execute()
+    place.table.alter().add("prices.value.of", pa.list_(pa.int32())).execute()
+    at, items, prices = {"lon": 1.0, "y": "a"}, [{"z": None, "x": 2}], ("p", {"cost": 3, "y": "c"})
+    prices[1]["of"] = None
+    assert place.read("at", "items", "prices") == [(at, items, [prices])]
     assert place.table.inspect.verify()
     place.table.alter().drop("items.element.z").execute()
     with pytest.raises(SchemaError, match="the last one"):
@@ -318,7 +326,7 @@ def test_a_write_that_began_before_is_a_conflict(place: Place) -> None:
     assert place.read("id", "cost") == [("1", 1.0), ("2", 2.0)]
 
 
-@pytest.mark.parametrize("other", ["write", "clustering", "alteration"])
+@pytest.mark.parametrize("other", ["write", "new column", "clustering", "alteration"])
 def test_what_is_later_than_an_alteration_is_a_conflict(other: str) -> None:
     """A file of a later time, made with the former names, would be read by the new ones."""
     place = Place({**TRIPS, TYPE: COW, VERSION: "9", INDEX: "SIMPLE"} | BESIDE_OTHERS)
@@ -331,13 +339,14 @@ def test_what_is_later_than_an_alteration_is_a_conflict(other: str) -> None:
     batch = writer.begin_alteration(
         partial(altered, [lambda columns: columns.rename("fare", "cost")])
     )
-    assert batch is not None
     message = write_task(batch, TaskId(), None, (), sole_writer=True)
     begun = replace(message, instant_time=open_instant(batch.pending))
     place.clock.advance(10)
     match other:
         case "write":
             place.table.upsert(trips(("3", "y", 1, 3.0)))
+        case "new column":
+            place.table.upsert(trips(("3", "y", 1, 3.0)).append_column("tip", pa.array([1.0])))
         case "clustering":
             context = ServiceContext(options, place.storage, place.clock, place.ids)
             assert Clusterer(context).schedule()

@@ -12,7 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable, expr
 from hoodie_ds.errors import HoodieError, OptionError, ReplayMismatchError, SchemaError
 from tests.integration.test_changes_by_filter import NUMBER, ROWS, WRITER, made
-from tests.tables import found, trips
+from tests.tables import BUCKETS, found, trips
 
 
 def test_values_of_the_row_as_it_was() -> None:
@@ -118,6 +118,14 @@ def test_what_is_refused_changes_nothing(
     with pytest.raises(error, match=match):
         typed.update({name: expr(text)})
     assert typed.timeline.commits == before
+
+
+def test_the_value_that_does_not_fit_is_named() -> None:
+    table, _ = made({BUCKETS: "1"})
+    table.upsert(ROWS)
+    with pytest.raises(SchemaError, match=r"'ts', 1\.5 of type double"):
+        table.update({"ts": expr("fare / 2 + 0.5")}, "city = x")
+    assert table.update({"ts": expr("fare / 2 + 0.5")}, "id = a").updated == 0
 
 
 @pytest.mark.parametrize("text", ["", None])

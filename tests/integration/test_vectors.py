@@ -365,7 +365,7 @@ def test_a_shredded_variant_is_refused_rather_than_read_without_its_values() -> 
 def test_vectors_have_no_statistics() -> None:
     statistics = "hoodie.metadata.index.column.stats.enable"
     place = Place({**KEPT, VERSION: "9", "hoodie.metadata.enable": "true", statistics: "true"})
-    made(place.storage, place.opts, json.dumps(SCHEMA))
+    made(place.storage, {**KEPT, VERSION: "9"}, json.dumps(SCHEMA))
     place.table.upsert(items(item("1", 1, FULL)))
     place.table.upsert(items(item("1", 2, OTHER)))
     (path,) = (path for path in place.storage.files if path.endswith("index.json"))

@@ -323,7 +323,7 @@ EXPRESSIONS = [
     ),
     Mutant(
         "a decimal number that SQL made is rounded silently",
-        Text("fits = not pa.types.is_decimal(kind) or", "fits = True or"),
+        Text("if not pa.types.is_decimal(kind) or", "if True or"),
         f"{_BY_SQL}::test_what_is_refused_changes_nothing["
         "price-price / 7-SchemaError-'price', 0.21]",
         "a number is stored that the expression did not make",

@@ -90,7 +90,7 @@ def test_a_damaged_plan_is_given_up(
 
 
 def test_hints_at_a_metadata_table_say_that_it_may_go(planned: Path) -> None:
-    edit(planned, "hoodie.table.metadata.partitions=files,secondary_index_fare")
+    edit(planned, "hoodie.table.metadata.partitions=files,expr_index_fare")
     assert "metadata table" in run("compact", planned, "--dry-run").err
     for told in (done("plan", planned).out, done("show", planned).out):
         assert pasted(told, "--dry-run").code == 0
@@ -101,7 +101,7 @@ def test_hints_of_reads_at_a_metadata_table_say_that_it_may_go(tmp_path: Path) -
     table = HoodieTable(path, TRIPS)
     for ts in (1, 2):
         table.upsert(trips(("a", "oslo", ts, 1.0), ("b", "rome", ts, 1.0)))
-    edit(path, "hoodie.table.metadata.partitions=files,secondary_index_fare")
+    edit(path, "hoodie.table.metadata.partitions=files,expr_index_fare")
     option = ["--conf", "hoodie.metadata.enable=false"]
     first, last = (commit.time for commit in table.timeline.commits)
     for file in (path / "rome").glob(f"*_{last}.parquet"):

@@ -162,7 +162,7 @@ class MergeTasks:
 
 
 class _Given:
-    """Rows that come by their roles, each of which is asked for once and in order."""
+    """Rows that come by their roles, each of which is taken whole and in order."""
 
     def __init__(self, given: Iterator[tuple[Role, pa.Table]]) -> None:
         self._given = given
@@ -170,7 +170,6 @@ class _Given:
 
     def of(self, role: Role) -> Iterator[pa.Table]:
         """Yield the rows of a role."""
-        while self._next is not None and self._next[0] <= role:
-            if self._next[0] == role:
-                yield self._next[1]
+        while self._next is not None and self._next[0] == role:
+            yield self._next[1]
             self._next = next(self._given, None)

@@ -155,8 +155,12 @@ def test_an_upload_that_another_process_aborts_fails_at_once(
     for call in (lambda: upload.put(1, b"x"), upload.complete, upload.abort):
         with pytest.raises(NotFoundError, match="aborted by another process"):
             call()
+    storage.put_if_absent("f", b"x")  # as a try to complete it whose answer was lost
+    with pytest.raises(AlreadyExistsError):
+        upload.complete()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_a_listing_has_as_many_pages_as_it_takes(server: S3Server, root: str) -> None:
     storage = open_storage(root, server.options)

@@ -14,12 +14,14 @@ from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.container import write_record
 from hoodie_ds.sink.messages import TaskCommitMessage
 from hoodie_ds.sink.replay_guard import BatchId
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimClock, SimulatedCrash
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import FILE_LOCK
+from hoodie_ds.transaction.decision_log import Decision, append_decision
 from hoodie_ds.transaction.recovery import recover, recover_lazily
 from hoodie_ds.transaction.resolution import apply_pending
 from tests.faults import foreign
@@ -248,6 +250,26 @@ def test_the_batch_of_a_write_that_was_overtaken_is_written_again() -> None:
     again = place.begin(MINE)
     assert again.writer.commit([again.write(message.batch_id)]) is not None
     assert place.rows() == [("0", "x", 1, 1.0), ("0", "y", 0, 0.0)]
+
+
+def test_a_write_that_was_overtaken_is_rolled_back_by_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = _place("COPY_ON_WRITE", "several")
+    batch, message = _decided_later(place)
+    foreign.begin_write(place.storage, time := _later(place))
+    _end_after_decision(place, batch, message)
+    foreign.complete_write(place.storage, time, foreign.slices(place.storage, "x"))
+
+    def late(storage: Storage, decision: Decision) -> bool:
+        assert append_decision(storage, decision), "another process is faster"
+        return False
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hoodie_ds.transaction.resolution.append_decision", late)
+        _, timeline = apply_pending(open_table(place.storage), place.clock)
+    assert timeline.commit_at(str(message.instant_time)) is None
+    assert not timeline.pending
 
 
 def _decided_later(place: Place) -> tuple[Begun, TaskCommitMessage]:

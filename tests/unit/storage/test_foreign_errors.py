@@ -27,6 +27,10 @@ def answered(status: int, code: str = "Odd") -> Exception:
     return error
 
 
+def test_an_upload_that_is_missing_may_have_been_completed() -> None:
+    assert meaning(answered(404, "NoSuchUpload")) is UnavailableError
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [

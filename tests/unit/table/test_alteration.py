@@ -110,3 +110,46 @@ def test_a_comment_goes() -> None:
 def test_types_that_arrow_does_not_tell_are_not_numbered(kind: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="alter it with Hudi on the JVM"):
         altered({"name": "id", "type": "string"}, {"name": "n", "type": kind})
+
+
+DECIMAL = {
+    "type": "fixed", "name": "d", "size": 3, "logicalType": "decimal", "precision": 5, "scale": 2,
+}  # fmt: skip
+ITEM = {
+    "type": "record",
+    "name": "item",
+    "fields": [{"name": "n", "type": "int", "doc": "how many"}, {"name": "price", "type": DECIMAL}],
+}
+
+
+def test_a_decimal_becomes_one_that_holds_its_values() -> None:
+    columns = altered({"name": "v", "type": ITEM})
+    columns.retype("v.price", pa.decimal128(6, 3))
+    for kind in (pa.decimal128(9, 1), pa.decimal128(5, 3)):
+        with pytest.raises(SchemaError, match="cannot become decimal"):
+            columns.retype("v.price", kind)
+    assert columns.columns.field("v").type.field("price").type == pa.decimal128(6, 3)
+
+
+def test_what_is_said_within_a_type_in_a_type_stays() -> None:
+    wrapped = {"type": {"type": "array", "items": ITEM}}
+    columns = altered({"name": "v", "type": wrapped})
+    columns.rename("v.element.n", "count")
+    (field,) = json.loads(columns.avro)["fields"]
+    (first, _) = field["type"]["type"]["items"]["fields"]
+    assert first == {"name": "count", "type": "int", "doc": "how many"}
+
+
+def test_a_struct_that_has_a_type_without_counterpart_is_left_as_it_is() -> None:
+    inner = [
+        {"id": number, "name": name, "optional": True, "type": kind}
+        for number, name, kind in ((7, "a", "int"), (8, "key", "uuid"))
+    ]
+    struct = {"type": "record", "fields": inner}
+    fields = [{"id": 6, "name": "v", "optional": True, "type": struct}]
+    numbered = {"max_column_id": 8, "version_id": 0, "type": "record", "fields": fields}
+    avro = json.dumps({"type": "record", "name": "t", "fields": [{"name": "v", "type": ITEM}]})
+    columns = AlteredColumns(numbered, avro, avro_to_arrow(avro), [])
+    columns.rename("v.a", "b")
+    with pytest.raises(SchemaError, match="beside one of type uuid cannot be changed"):
+        columns.columns  # noqa: B018
