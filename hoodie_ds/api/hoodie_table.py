@@ -985,16 +985,16 @@ class HoodieTable:
     ) -> MetadataChange:
         """Give the table a metadata table, or one that is there the partitions that it lacks.
 
-        It lists the table's files; with ``hoodie.metadata.index.column.stats.enable``,
-        ``hoodie.metadata.index.partition.stats.enable`` and
-        ``hoodie.metadata.index.bloom.filter.enable`` it has more of them. The table is listed, and
-        for the others each data file is read. Every write keeps them from then on. After a call
-        that was killed, the next one makes the partitions that are missing.
+        It lists the table's files. ``hoodie.metadata.index.column.stats.enable``,
+        ``hoodie.metadata.index.partition.stats.enable``,
+        ``hoodie.metadata.index.bloom.filter.enable`` and ``hoodie.metadata.record.index.enable``
+        add partitions, for which each data file is read. Every write keeps them from then on. After
+        a call that was killed, the next one makes the partitions that are missing.
 
         Parameters
         ----------
         options : mapping of str to str, optional
-            Further options, such as those three.
+            Further options, such as those four.
         dry : bool
             Whether to change nothing, and only report what would be made.
 
@@ -1016,7 +1016,7 @@ class HoodieTable:
     def drop_metadata_table(
         self, partitions: Iterable[str] | None = None, *, dry: bool = False
     ) -> MetadataChange:
-        """Drop the metadata table, or some of its partitions, which is said in the log.
+        """Drop the metadata table, or some of its partitions, with a warning in the log.
 
         Parameters
         ----------

@@ -30,19 +30,19 @@ class MetadataOptions(OptionGroup):
     partition_stats: Option[bool | None] = Option(
         "hoodie.metadata.index.partition.stats.enable",
         BOOLEAN,
-        "The same of the statistics of partitions; by default they are made where those of files "
-        "are, and the table has partitions.",
+        "Whether the metadata table has statistics of partitions; by default they are made with "
+        "those of columns, if the table has partitions.",
     )
     bloom_filters: Option[bool | None] = Option(
         "hoodie.metadata.index.bloom.filter.enable",
         BOOLEAN,
-        "The same of the bloom filters of base files.",
+        "Whether the metadata table has the bloom filters of base files.",
     )
     record_index: Option[bool | None] = Option(
         "hoodie.metadata.global.record.level.index.enable",
         BOOLEAN,
-        "The same of the record index, which has the place of each record key; by default it is "
-        "made for hoodie.index.type=RECORD_INDEX.",
+        "Whether the metadata table has a record index, the place of each record key; by default "
+        "it is made for hoodie.index.type=RECORD_INDEX.",
         aliases=("hoodie.metadata.record.index.enable",),
     )
     record_index_groups: Option[int] = Option(
@@ -63,6 +63,6 @@ class MetadataOptions(OptionGroup):
         "hoodie.metadata.compact.max.delta.commits",
         POSITIVE_INT,
         "Delta commits of the metadata table after which it is compacted, 10 by default. The "
-        "table's properties keep the number for whoever compacts.",
+        "table's properties keep the number, for all writers.",
         aliases=("metadata.compaction.delta_commits",),
     )
