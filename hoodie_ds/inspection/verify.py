@@ -115,7 +115,7 @@ def broken_instants(
 
 
 def not_to_be_read(table: Table, timeline: Timeline) -> Verification | None:
-    """Return that rows cannot be checked if columns are found by number; else None."""
+    """Return that rows cannot be checked if the numbers of columns are lost; else None."""
     try:
         column_history(table, timeline)
     except UnsupportedTableError as error:
