@@ -141,8 +141,8 @@ def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) 
 
 @pytest.mark.parametrize("version", by_day(VERSIONS, {"9"}))
 def test_one_is_made_wherever_its_process_ends(version: str) -> None:
-    scenario = Scenario(BEGUN, (Step(TWO),), {"hoodie.metadata.enable": "true"})
-    swept = Sweep("made", scenario, version)
+    switched_on = Step(TWO, options={"hoodie.metadata.enable": "true"})
+    swept = Sweep("made", Scenario(BEGUN, (switched_on,)), version)
     some = one_in(29, swept.check)
 
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
