@@ -19,6 +19,7 @@ from hoodie_ds.inspection.files import PartitionRow, TableFiles, table_files
 from hoodie_ds.inspection.listing import plain
 from hoodie_ds.inspection.pending_instants import LOST, pending_rows
 from hoodie_ds.services.compaction.planner import holding_back
+from hoodie_ds.table.metadata_table import command_to_drop, not_kept
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import column_history, declared_schema
 from hoodie_ds.timeline.timeline import Timeline
@@ -170,8 +171,7 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
             column_history(table, timeline)
     except UnsupportedTableError as error:
         yield str(error)
-    if table.properties.metadata_partitions and not is_kept(table.properties):
-        yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"
+    yield from _metadata_remarks(table)
     is_mor = table.properties.table_type is TableType.MERGE_ON_READ
     if is_mor and (total.log_ratio or 0) > _LOG_RATIO:
         merges = f"{table.command('compact')} merges them"
@@ -181,3 +181,16 @@ def _remarks(table: Table, timeline: Timeline, files: TableFiles) -> Iterator[st
     if total.older_bytes > _OLDER_RATIO * (total.base_bytes + total.log_bytes) > 0:
         deletes = f"{table.command('clean')} deletes them"
         yield f"its older files take over 10 times the room of its rows: {deletes}"
+
+
+def _metadata_remarks(table: Table) -> Iterator[str]:
+    try:
+        lost = [*not_kept(table)]
+    except CorruptFileError as error:
+        yield str(error)
+        return
+    if lost:
+        drop = command_to_drop(table, lost)
+        yield f"writes cannot keep {', '.join(lost)} of its metadata table: {drop} drops that alone"
+    elif table.properties.metadata_partitions and not is_kept(table.properties):
+        yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"

@@ -7,7 +7,7 @@ without the index keeps its promise.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
@@ -82,9 +82,7 @@ def refuse_metadata_table(
             "unique in the whole table with an index such as GLOBAL_BLOOM"
         )
     if lost and not to_be_dropped:
-        words = (word for name in lost for word in ("--partition", name))
-        drop = command("metadata", "drop", table.storage.root, *words)
-        alone = f"{drop} drops what cannot be kept, or "
+        alone = f"{command_to_drop(table, lost)} drops what cannot be kept, or "
     raise OptionError(
         FileOptions.metadata_enable.key,
         enabled,
@@ -92,6 +90,12 @@ def refuse_metadata_table(
         f"release cannot keep {', '.join(lost or partitions)} up to date: {alone}set the option to "
         "false to drop it, as Hudi does",
     )
+
+
+def command_to_drop(table: Table, names: Iterable[str]) -> str:
+    """Return the command that drops some partitions of a metadata table alone."""
+    words = (word for name in names for word in ("--partition", name))
+    return command("metadata", "drop", table.storage.root, *words)
 
 
 def not_kept(table: Table) -> Iterator[str]:

@@ -194,7 +194,9 @@ def test_an_expression_index_is_dropped_alone_on_request(
     rows = rows_of(table, ts=10)
     with pytest.raises(OptionError, match="cannot keep expr_index_by_day up to date") as refused:
         table.upsert(rows)
-    named = shlex.split(re.findall("`(.*?)`", str(refused.value))[0])
+    drop = re.findall("`.*?`", str(refused.value))[0]
+    assert [f"{drop} drops that alone" in one for one in table.inspect.show().remarks] == [True]
+    named = shlex.split(drop.strip("`"))
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
     done(*named[1:], "--yes")
     (warning,) = (one for one in caplog.records if one.levelno >= logging.WARNING)

@@ -92,8 +92,11 @@ def test_a_damaged_plan_is_given_up(
 def test_hints_at_a_metadata_table_say_that_it_may_go(planned: Path) -> None:
     edit(planned, "hoodie.table.metadata.partitions=files,expr_index_fare")
     assert "metadata table" in run("compact", planned, "--dry-run").err
-    for told in (done("plan", planned).out, done("show", planned).out):
-        assert pasted(told, "--dry-run").code == 0
+    assert pasted(done("plan", planned).out, "--dry-run").code == 0
+    commands = {tuple(one) for one in hints(done("show", planned).out)}
+    assert sorted(one[0] for one in commands) == ["compact", "metadata"]
+    for one in commands:
+        assert run(*one, "--dry-run").code == 0
 
 
 def test_hints_of_reads_at_a_metadata_table_say_that_it_may_go(tmp_path: Path) -> None:
