@@ -191,8 +191,10 @@ def put_history(table: Table, completed: Instant, body: bytes) -> None:
     active timeline alone, so each commit has one, and, as in Hudi, those of others are deleted.
     """
     if LATEST_SCHEMA_KEY.encode() not in body or completed.action not in WRITE_ACTIONS:
-        return
+        return  # most bodies need not be parsed
     extra = CommitMetadata.from_bytes(body, f"commit {completed.time}").extra
+    if LATEST_SCHEMA_KEY not in extra:  # it is the name of a column or a folder
+        return
     now = json.loads(extra[LATEST_SCHEMA_KEY])
     storage = table.storage
     listed = [status.path for status in storage.list(HISTORIES)]

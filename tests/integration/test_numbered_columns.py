@@ -23,6 +23,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.services.compaction.compactor import Compactor
 from hoodie_ds.services.context import ServiceContext
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.schema_on_read import LATEST_SCHEMA_KEY
 from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.loading import read_commit
@@ -295,6 +296,14 @@ def test_the_version_of_the_table_stays(place: Place) -> None:
     with pytest.raises(UnsupportedTableError, match=OPTION):
         table.downgrade(6) if table.properties.version > 6 else table.upgrade(9)
     assert place.storage.files == before
+
+
+@pytest.mark.parametrize("version", "69")
+def test_a_column_of_the_name_of_hudis_key_has_no_number(version: str) -> None:
+    made = Place({**TRIPS, VERSION: version})
+    rows = trips(FIRST).append_column(LATEST_SCHEMA_KEY, pa.array(["x"]))
+    made.table.upsert(rows)
+    assert made.read("id", LATEST_SCHEMA_KEY) == [("1", "x")]
 
 
 @pytest.mark.parametrize("version", ["6", pytest.param("9", marks=pytest.mark.slow)])
