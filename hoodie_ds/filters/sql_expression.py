@@ -32,14 +32,11 @@ class SqlExpression:
     def check(self, columns: pa.Schema) -> pa.ChunkedArray:
         """Return no values of its type; `OptionError` unless it has one for each row."""
         try:
-            nothing = self._evaluated(columns.empty_table())
+            return self._evaluated(columns.empty_table())
         except _RefusedError as error:
             shown = ", ".join(columns.names)
             remedy = f"{error}; {_REMEDY}; the columns are {shown}"
             raise OptionError("expr", self.text[:_SHOWN], remedy) from error
-        if len(nothing):
-            raise OptionError("expr", self.text[:_SHOWN], _REMEDY)
-        return nothing
 
     def of(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
         """Return the value of each row, for a column that errors name."""
@@ -58,10 +55,11 @@ class SqlExpression:
             session.execute("SET TimeZone = 'UTC'; SET python_enable_replacements = false")
             self._check_syntax(session)
             one = duckdb.SQLExpression(self.text).alias("value")
-            found = session.from_arrow(as_structs(rows)).select(one)
-            made = pa.RecordBatchReader.from_stream(found).read_all()
+            given = session.from_arrow(as_structs(rows))
+            made = pa.RecordBatchReader.from_stream(given.select(one)).read_all()
             if made.num_columns != 1:
                 raise _RefusedError("it has several columns")
+            given.filter(one.isnull())  # a condition has one value for each row, or is refused
             return made.column(0)
 
     def _check_syntax(self, session: object) -> None:

@@ -25,6 +25,8 @@ NewValue: TypeAlias = Any
 """A value, an expression of Arrow or SQL over the row, or a function from rows to an Arrow column.
 """
 
+_ANY_INTEGER: Final = pa.decimal128(20, 0)
+"""The type of decimals that holds integers of all widths."""
 _BITS: Final = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
@@ -195,6 +197,8 @@ def _fitted(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chunked
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     """Return numbers in a type; None if one is none of it."""
     with suppress(pa.ArrowException):
+        if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):
+            column = column.cast(_ANY_INTEGER)  # Arrow asks that all integers of a type fit
         made = column.cast(kind)
         if not pa.types.is_decimal(kind) or made.cast(column.type).equals(column):
             return made

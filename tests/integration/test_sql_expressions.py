@@ -57,6 +57,7 @@ KINDS = {
         ("small", "small / 1", 3),
         ("price", "price * 2", Decimal("3.00")),
         ("price", "small / 2", Decimal("1.50")),
+        ("price", "small", Decimal("3.00")),
         ("price", "CAST(price * 1.015 AS DECIMAL(6, 2))", Decimal("1.52")),
         ("real", "0.1", pa.scalar(0.1, pa.float32()).as_py()),
         ("real", "NULL", None),
@@ -98,6 +99,7 @@ def typed() -> HoodieTable:
         ("fare", "sum(fare)", OptionError, "without aggregates"),
         ("fare", "sum(fare) OVER ()", OptionError, "it has a window"),
         ("fare", "(SELECT 1)", OptionError, "it has a subquery"),
+        ("fare", "unnest([fare])", OptionError, "UNNEST not supported"),
         ("fare", "1; SELECT 2", OptionError, "expr"),
         ("fare", "rows.fare", OptionError, "expr"),
         ("fare", "upper(city)", SchemaError, "'fare' is string"),
@@ -107,6 +109,7 @@ def typed() -> HoodieTable:
         ("small", "small::BIGINT * 1000000000", SchemaError, "'small', 3000000000"),
         ("price", "price * 1.015", SchemaError, r"'price', Decimal\('1\.52250'\)"),
         ("price", "price / 7", SchemaError, "'price', 0.21"),
+        ("price", "small * 10000", SchemaError, "'price', 30000 of type int32"),
         ("day", "city::DATE", SchemaError, "'day' fails: Conversion Error.*'x'|\"x\""),
     ],
 )
