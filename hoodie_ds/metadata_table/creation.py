@@ -273,8 +273,8 @@ def _places(table: Table, timeline: Timeline) -> dict[str, Record]:
             places = " and ".join(map(str, (group_of(found[key]), group_of(record))))
             raise UnsupportedTableError(
                 f"{table.storage.root}: record key {key!r} is in {places}, and a record index has "
-                "one place of a key; delete one of the rows, or let "
-                f"{MetadataOptions.record_index.key} be false"
+                f"one place of a key; writes with {MetadataOptions.record_index.key}=false go on "
+                "without the index, such as one that deletes one of the rows"
             )
     return found
 

@@ -86,8 +86,9 @@ def kind_of_strings(schema: pa.Schema, column: str) -> int | None:
 
 def kept_indexes(table: Table) -> Iterator[SecondaryIndex]:
     """Yield the indexes of a table of whose columns the strings are known."""
-    schema = declared_schema(table, table.load_timeline())
-    for index in secondary_indexes(table):
+    indexes = [*secondary_indexes(table)]
+    schema = declared_schema(table, table.load_timeline()) if indexes else None
+    for index in indexes:
         if schema is None or kind_of_strings(schema, index.column) is not None:
             yield index
 

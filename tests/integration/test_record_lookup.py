@@ -20,7 +20,8 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_checks import _warn_once
 from hoodie_ds.storage.connect import open_storage
-from hoodie_ds.table.table import open_table
+from hoodie_ds.table.metadata_table import not_kept
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
 from tests.integration.test_record_index_kept import assert_indexed
 from tests.integration.test_several_batches import SPAN, stream, writer
@@ -200,10 +201,25 @@ def test_a_key_in_two_file_groups_has_no_index(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "BLOOM"})
     table.upsert(ONE)
     table.upsert(TWO)
-    with pytest.raises(UnsupportedTableError, match=r"record key 'a' is in x/\S+ and y/\S+, and"):
-        HoodieTable(str(tmp_path), RECORDS).upsert(TWO)
+    indexed = HoodieTable(str(tmp_path), RECORDS)
+    match = r"record key 'a' is in x/\S+ and y/\S+, and .* writes with \S+=false go on"
+    with pytest.raises(UnsupportedTableError, match=match):
+        indexed.upsert(TWO)
     assert "record_index" not in table.properties.metadata_partitions
     table.upsert(TWO)  # it keeps the index that it has
+    indexed.delete(where="city = y", options={MADE: "false"})
+    indexed.upsert(TWO)
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+def test_what_is_kept_is_known_without_the_timeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write asks, and only secondary indexes need the columns."""
+    begun(tmp_path)
+    table = open_table(open_storage(str(tmp_path)))
+    monkeypatch.delattr(Table, "load_timeline")
+    assert not [*not_kept(table)]
 
 
 def test_several_batches_in_an_instant(tmp_path: Path) -> None:
