@@ -9,8 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hoodie_ds.api.table_merge import Begins, Writes
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.api.table_merge import Begins, Writes, with_columns
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.table_alteration import Alter, Alteration, altered
 from hoodie_ds.sink.write_plan import WritePlan
@@ -167,7 +166,7 @@ class TableAlteration:
         given = replace(coordinator.options, operation=None, allow_empty_commit=True)
         coordinator = replace(coordinator, options=given)
         alter = partial(altered, tuple(self._changes))
-        would = _result(None, coordinator.preview_alteration(alter))
+        would = _result(None, with_columns(coordinator.preview_alteration(alter)))
         if dry or not would:
             return would
 
@@ -183,10 +182,6 @@ class TableAlteration:
         return self
 
 
-def _result(time: str | None, plan: WritePlan | None) -> Alteration:
-    if plan is None or plan.columns is None:
-        raise SchemaError(
-            "nothing was committed to the table yet, so that it has no columns; upsert its first "
-            "rows"
-        )
+def _result(time: str | None, plan: WritePlan) -> Alteration:
+    assert plan.columns is not None, "`altered` made the plan"
     return Alteration(time, plan.columns.before, plan.schema, plan.columns.changes)

@@ -227,7 +227,7 @@ def source_rows(source: Rows, table: pa.Schema) -> NumberedRows:
 
 
 def with_columns(found: T | None) -> T:
-    """Return what a merge begins with; refuse a table without columns."""
+    """Return what a merge or an alteration begins with; refuse a table without columns."""
     if found is None:
         raise SchemaError(
             "nothing was committed to the table yet, so that it has no columns; upsert its first "
