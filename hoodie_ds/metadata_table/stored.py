@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.table_properties import SECONDARY_INDEX
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.formats.hfile.reader import HFile
@@ -41,8 +42,6 @@ FILES_PARTITION: Final = "files"
 """The partition that lists the table's files."""
 EXTENSION: Final = "hfile"
 """That of base files."""
-_SECONDARY: Final = "secondary_index_"
-"""Beginning of partitions in which a part of the key is hashed."""
 _HASHED_KEYS: Final = 1_000
 """More keys than that are in all file groups, so their hashes are not worth the time."""
 LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
@@ -203,7 +202,7 @@ def _spread(
 ) -> Sequence[Collection[str]]:
     """Return which of some keys may be in each file group: few are where their hash says."""
     ids = [slice_.group.file_id for slice_ in slices]
-    is_hashed = slices and not partition.startswith(_SECONDARY) and len(keys) <= _HASHED_KEYS
+    is_hashed = slices and not partition.startswith(SECONDARY_INDEX) and len(keys) <= _HASHED_KEYS
     if not is_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
         return [keys] * len(slices)
     found: list[list[str]] = [[] for _ in slices]
