@@ -80,7 +80,7 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
     known = (columns.before,) if numbered is None else numbered.all
     became = NumberedColumns(columns.numbered, known)
     check_named(table, became, properties.metadata_partitions)
-    check_indexed_columns(table, plan.schema, columns.columns)
+    check_indexed_columns(table, plan.schema, columns.same)
     if plan.options.catalog.delta_sync:
         check_same_names(table.storage, became, f"leave {CatalogOptions.delta_sync.key} out")
     before = "" if numbered is not None else as_json(columns.before)

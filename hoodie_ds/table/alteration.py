@@ -156,6 +156,13 @@ class AlteredColumns:
         return pa.schema(fields)
 
     @property
+    def same(self) -> pa.Schema:
+        """Those of `columns` that are there before under their names."""
+        before = {(field["id"], field["name"]) for field in self.before["fields"]}
+        names = {field["name"] for field in self._fields if (field["id"], field["name"]) in before}
+        return pa.schema([field for field in self.columns if field.name in names])
+
+    @property
     def avro(self) -> str:
         """The table's schema as it is now, with all that it says of columns that it had."""
         renaming = renaming_of(self.before, self.numbered)

@@ -118,9 +118,14 @@ def test_a_column_keeps_the_strings_of_its_values(tmp_path: Path) -> None:
 
 
 def test_a_column_keeps_its_name(tmp_path: Path) -> None:
+    """One that is added under its name has none of its values."""
     table = HoodieTable(unzipped(MERGED, tmp_path))
-    with pytest.raises(SchemaError, match=r"name.*secondary_index_by_name.*metadata drop"):
-        table.alter().rename("name", "title").execute()
+    for change in (
+        table.alter().rename("name", "title"),
+        table.alter().drop("name").add("name", pa.string()),
+    ):
+        with pytest.raises(SchemaError, match=r"name.*secondary_index_by_name.*metadata drop"):
+            change.execute()
 
 
 def test_the_values_of_some_types_are_not_kept(tmp_path: Path) -> None:
