@@ -1,4 +1,4 @@
-"""Records of an index of rows that bring it back to what it was before a rollback or restore."""
+"""Records of an index of rows that undo what writes did to it that are rolled back."""
 
 from __future__ import annotations
 
