@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, one_chunk
 from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.index_options import MOVES_RECORDS
 from hoodie_ds.errors import RecordKeyError, UnsupportedTableError
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.buckets import Buckets
@@ -112,10 +113,14 @@ def check_stored_keys(plan: WritePlan, rows: pa.Table) -> None:
         same = pc.equal(stored, column.cast(pa.string()))
         if not pc.all(same, skip_nulls=False).as_py():
             at = pc.index(pc.fill_null(same, False), False).as_py()
+            left = ""
+            if plan.index is not None and plan.index.kind in MOVES_RECORDS:
+                move = f"{MOVES_RECORDS[plan.index.kind].key}=true"
+                left = f", or upsert the row with {move} if the index has left it where it was"
             raise UnsupportedTableError(
                 f"table {plan.table.properties.name!r} has {name} = {stored[at].as_py()!r} where "
                 f"its key generator makes {column[at].as_py()!r}; give the options for keys that "
-                "its writers use"
+                f"its writers use{left}"
             )
 
 
