@@ -56,7 +56,7 @@ class SqlExpression:
             self._check_syntax(session)
             one = duckdb.SQLExpression(self.text).alias("value")
             given = session.from_arrow(as_structs(rows))
-            made = pa.RecordBatchReader.from_stream(given.select(one)).read_all()
+            made: pa.Table = given.select(one).to_arrow_table()
             if made.num_columns != 1:
                 raise _RefusedError("it has several columns")
             given.filter(one.isnull())  # a condition has one value for each row, or is refused

@@ -71,7 +71,7 @@ def _refused(query: str) -> Iterator[None]:
 
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError) as error:  # Arrow's, once the first rows have come
         said = str(error).partition("\n\n")[0]
         raise OptionError("against", query[:_QUERY_SHOWN], f"DuckDB refuses it: {said}") from error
 

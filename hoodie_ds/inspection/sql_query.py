@@ -36,7 +36,7 @@ def query_rows(sql: str, query: Query) -> Iterator[pa.Table]:
             session.register("t", table)
             for batch in pa.RecordBatchReader.from_stream(session.sql(sql)):
                 yield pa.Table.from_batches([batch])
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError) as error:  # Arrow's, once the first rows have come
         for ours in table.errors:
             raise ours from error
         said = str(error).partition("\n\n")[0]

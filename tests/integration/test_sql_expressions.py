@@ -131,6 +131,12 @@ def test_the_value_that_does_not_fit_is_named() -> None:
     assert table.update({"ts": expr("fare / 2 + 0.5")}, "id = a").updated == 0
 
 
+def test_a_late_row_is_refused_as_the_first_one_is() -> None:
+    rows = pa.table({"note": ["1"] * 5000 + ["x"]})
+    with pytest.raises(SchemaError, match="'ts' fails: Conversion Error"):
+        expr("note::INT").of(rows, "ts")
+
+
 @pytest.mark.parametrize("text", ["", None])
 def test_no_expression(text: Any) -> None:
     with pytest.raises(OptionError, match="expression of DuckDB's SQL"):
