@@ -1161,6 +1161,15 @@ METADATA_TABLES = [
         "values of older rows are other strings than those that are looked up",
     ),
     Mutant(
+        "an indexed column may become another one of its name",
+        Text(
+            "check_indexed_columns(table, plan.schema, columns.same)",
+            "check_indexed_columns(table, plan.schema, columns.columns)",
+        ),
+        f"{_VALUES_KEPT}::test_a_column_keeps_its_name",
+        "a secondary index has values of the column that was dropped",
+    ),
+    Mutant(
         "an index of a column whose strings depend on the release of Java is kept",
         Text("if schema is None or kind_of_strings(schema, index.column) is not None:", "if True:"),
         f"{_VALUES_KEPT}::test_the_values_of_some_types_are_not_kept",
@@ -3042,6 +3051,13 @@ LOCKS_AND_TURNS = [
         Text("    if batch.plan.numbered:\n", "    if False:\n"),
         "tests/integration/test_numbered_columns.py::test_every_write_keeps_the_numbers",
         "P12: Hudi looks columns up by numbers that new files do not have",
+    ),
+    Mutant(
+        "a column that is called as Hudi's key is taken for numbers of columns",
+        Text("if LATEST_SCHEMA_KEY not in extra:", "if False:"),
+        "tests/integration/test_numbered_columns.py"
+        "::test_a_column_of_the_name_of_hudis_key_has_no_number",
+        "no process can complete a commit of the table",
     ),
     Mutant(
         "a commit with numbers has no history",
