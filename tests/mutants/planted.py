@@ -1294,7 +1294,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a metadata table with partitions that nobody keeps is written to",
-        always("is_kept", True),
+        always("is_kept_partition", True),
         f"{_KEPT}::test_partitions_that_cannot_be_kept_are_refused[files,expr_index_a-expr]",
         "an index is out of date, and rows are lost by it without an error",
     ),
