@@ -160,7 +160,6 @@ def test_an_upload_that_another_process_aborts_fails_at_once(
         upload.complete()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_a_listing_has_as_many_pages_as_it_takes(server: S3Server, root: str) -> None:
     storage = open_storage(root, server.options)
