@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from hoodie_ds import HoodieTable
@@ -14,13 +15,24 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.paths import instant_path
+from tests import tables
+from tests.faults.writers import Place
 
 Columns = Sequence[tuple[int, str, Any]]
 """Number, name and type of each column, as Hudi's ``InternalSchema`` has them."""
 
 AVRO = {"int": "int", "long": "long", "double": "double", "string": "string"}
 TRIPS = [(5, "id", "string"), (6, "city", "string"), (7, "ts", "long"), (8, "fare", "double")]
+ROWS = [("1", "x", 1, 1.0), ("2", "x", 1, 2.0)]
 META = [(number, name, "string") for number, name in enumerate(META_COLUMNS)]
+
+
+@cache
+def written(kind: str, version: str) -> Place:
+    """A table of `ROWS`, whose columns have no numbers yet; for copies."""
+    made = Place({**tables.TRIPS, tables.TYPE: kind, tables.VERSION: version})
+    made.table.upsert(tables.trips(*ROWS))
+    return made
 
 
 def numbered(version: int, columns: Columns) -> dict[str, Any]:

@@ -171,7 +171,7 @@ class TableAlteration:
             return would
 
         def write() -> Alteration:
-            batch = coordinator.begin_alteration(alter)
+            batch = with_columns(coordinator.begin_alteration(alter))
             done = self._writes(coordinator, batch, ())
             return _result(done.instant_time, batch.plan)
 

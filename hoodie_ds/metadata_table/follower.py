@@ -12,10 +12,11 @@ from hoodie_ds.metadata_table.bloom_records import bloom_changes
 from hoodie_ds.metadata_table.column_changes import column_changes
 from hoodie_ds.metadata_table.delta_commit import Entries, by_file_group, put_delta_commit
 from hoodie_ds.metadata_table.file_records import file_records
+from hoodie_ds.metadata_table.payload import Record
 from hoodie_ds.metadata_table.record_changes import record_changes
 from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.secondary_changes import secondary_changes
-from hoodie_ds.metadata_table.stored import FILES_PARTITION
+from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
 from hoodie_ds.metadata_table.trust import NOT_RECORDED
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.secondary_index import secondary_indexes
@@ -48,13 +49,10 @@ class MetadataFollower:
         others: dict[str, Entries] = {
             **column_changes(table, changes),
             BLOOM_FILTERS: bloom_changes(table, completed.time, changes),
-            RECORD_INDEX: record_changes(table, completed, changes),
         }
         for partition, found in others.items():
             records |= by_file_group(table, partition, found)
-        for index in secondary_indexes(table):
-            found = secondary_changes(table, index, completed, changes)
-            records |= by_file_group(table, index.partition, found, index.hashed)
+        records |= _of_rows(table, completed, changes)
         put_delta_commit(table, completed, records)
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
@@ -62,3 +60,27 @@ class MetadataFollower:
 
     def repair(self, table: Table, *, dry: bool = False) -> None:
         """Do nothing: only a new listing brings it up to date."""
+
+
+def _of_rows(
+    table: Table, completed: Instant, changes: FileChanges
+) -> dict[FileGroupId, dict[str, Record | None]]:
+    """Return the records of the indexes of rows.
+
+    There are none if the metadata table knows the instant: its files may be gone by now.
+    """
+    records: dict[FileGroupId, dict[str, Record | None]] = {}
+    secondary = [*secondary_indexes(table)]
+    is_indexed = RECORD_INDEX in table.properties.metadata_partitions
+    if not (secondary or is_indexed):
+        return records
+    metadata = MetadataTable.open(table, table.load_timeline())
+    if metadata is None or metadata.timeline.commit_at(completed.time) is not None:
+        return records
+    if is_indexed:
+        found = record_changes(table, metadata, completed, changes)
+        records |= by_file_group(table, RECORD_INDEX, found)
+    for index in secondary:
+        found = secondary_changes(table, metadata, index, completed, changes)
+        records |= by_file_group(table, index.partition, found, index.hashed)
+    return records

@@ -25,16 +25,10 @@ from hoodie_ds.timeline.rollbacks import undone_by
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def record_changes(table: Table, instant: Instant, changes: FileChanges) -> Records:
-    """Return the records of what an instant did that is about to be completed.
-
-    There are none if the metadata table knows the instant: its files may be gone by now.
-    """
-    if RECORD_INDEX not in table.properties.metadata_partitions:
-        return {}
-    metadata = MetadataTable.open(table, table.load_timeline())
-    if metadata is None or metadata.timeline.commit_at(instant.time) is not None:
-        return {}
+def record_changes(
+    table: Table, metadata: MetadataTable, instant: Instant, changes: FileChanges
+) -> Records:
+    """Return the records of what an instant did that is about to be completed."""
     if undone := undone_by(table.storage, instant):
         return undone_records(
             table, metadata, RECORD_INDEX, instant, undone, stored_places, group_of

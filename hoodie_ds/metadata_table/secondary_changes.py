@@ -35,15 +35,13 @@ _THERE: Final[Record] = {
 
 
 def secondary_changes(
-    table: Table, index: SecondaryIndex, instant: Instant, changes: FileChanges
+    table: Table,
+    metadata: MetadataTable,
+    index: SecondaryIndex,
+    instant: Instant,
+    changes: FileChanges,
 ) -> Records:
-    """Return the records of what an instant did that is about to be completed.
-
-    There are none if the metadata table knows the instant: its files may be gone by now.
-    """
-    metadata = MetadataTable.open(table, table.load_timeline())
-    if metadata is None or metadata.timeline.commit_at(instant.time) is not None:
-        return {}
+    """Return the records of what an instant did that is about to be completed."""
     if undone := undone_by(table.storage, instant):
         of_rows = partial(stored_values, index)
         return undone_records(table, metadata, index.partition, instant, undone, of_rows, bool)

@@ -120,8 +120,7 @@ class Coordinator:
         anything does not allow the write, it raises a `HoodieError`.
 
         `schema` is None for the columns that the recovered table has. `query_id` is for the
-        instant's record only. With `is_stream` the batch runs the table
-        services of a stream.
+        instant's record only. With `is_stream` the batch runs the table services of a stream.
         """
         found = left_over(self.storage)  # before the timeline is loaded
         table = find_table(self.storage)
@@ -158,21 +157,20 @@ class Coordinator:
         Its one task takes its `matched_rows`, or the `merged_rows` of a merge. None if nothing was
         committed to the table. For the rest see `begin`.
         """
-        found = self._of_own_rows()
-        if found is None:
-            return None
-        batch = found.begin(None)
-        return replace(batch, plan=self._changing(batch.plan, change_of))
+        return self.begin_alteration(partial(self._changing, change_of))
 
     def preview_change(self, change_of: Callable[[WritePlan], Change]) -> WritePlan | None:
         """Return the plan that `begin_change` would make, by reading alone; see `preview`."""
-        found = self._of_own_rows()
-        return None if found is None else self._changing(found.preview(None), change_of)
+        return self.preview_alteration(partial(self._changing, change_of))
 
-    def begin_alteration(self, alter: Callable[[WritePlan], WritePlan]) -> Batch:
-        """Decide everything about a commit without rows whose plan `alter` changes; see `begin`."""
+    def begin_alteration(self, alter: Callable[[WritePlan], WritePlan]) -> Batch | None:
+        """Decide everything about a commit without rows whose plan `alter` changes.
+
+        None if nothing was committed to the table. For the rest see `begin`.
+        """
         found = self._of_own_rows()
-        assert found is not None, "`preview_alteration` found columns"
+        if found is None:
+            return None
         batch = found.begin(None)
         return replace(batch, plan=alter(batch.plan))
 
@@ -197,7 +195,7 @@ class Coordinator:
         # no rows that come are merged there
         return replace(self, options=replace(self.options, operation=None))
 
-    def _changing(self, plan: WritePlan, change_of: Callable[[WritePlan], Change]) -> WritePlan:
+    def _changing(self, change_of: Callable[[WritePlan], Change], plan: WritePlan) -> WritePlan:
         plan = replace(plan, operation=self.options.operation or plan.operation)
         return replace(plan, change=change_of(plan))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import count, product
 from random import Random
 
@@ -31,8 +31,8 @@ from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.transaction.open_instant import open_instant
 from tests.faults.writers import BESIDE_OTHERS, NoPauses, Place
+from tests.schema_on_read import ROWS, alter, stored_history, write_without_option, written
 from tests.schema_on_read import TRIPS as COLUMNS
-from tests.schema_on_read import alter, stored_history, write_without_option
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, trips
 from tests.tiers import by_day
 
@@ -43,20 +43,12 @@ DUE = {
     "hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true",
 }
 PLACES = [f"{kind} {version}" for kind, version in product(TYPES, "689")]
-ROWS = [("1", "x", 1, 1.0), ("2", "x", 1, 2.0)]
 NAMES = ["id", "city", "ts", "fare"]
-
-
-@cache
-def _written(kind: str, version: str) -> Place:
-    made = Place({**TRIPS, TYPE: kind, VERSION: version})
-    made.table.upsert(trips(*ROWS))
-    return made
 
 
 @pytest.fixture(params=by_day(PLACES, {f"{COW} 9", f"{MOR} 6"}))
 def place(request: pytest.FixtureRequest) -> Place:
-    return _written(*request.param.split()).copy()
+    return written(*request.param.split()).copy()
 
 
 CHANGES: dict[str, tuple[Callable[[TableAlteration], TableAlteration], list[str], list[object]]] = {
@@ -144,7 +136,7 @@ REFUSED: dict[str, Callable[[TableAlteration], TableAlteration]] = {
 
 @pytest.mark.parametrize("error", REFUSED)
 def test_what_cannot_be_changed_is_refused(error: str) -> None:
-    place = _written(COW, "9")
+    place = written(COW, "9")
     before = place.storage.files
     with pytest.raises(SchemaError, match=error):
         REFUSED[error](place.table.alter()).execute()
@@ -202,7 +194,7 @@ def test_fields_of_structs_are_altered_by_their_paths() -> None:
 def test_rows_are_those_of_a_model(kind: str, seed: int) -> None:
     """Random changes, writes and services, against rows as Python has them."""
     random, names = Random(f"{kind} {seed}"), [*NAMES]
-    place = _written(kind, "689"[seed]).copy()
+    place = written(kind, "689"[seed]).copy()
     model = {row[0]: dict(zip(NAMES, row, strict=True)) for row in ROWS}
     for number in range(14):
         free, others = f"c{random.randrange(4)}", names[3:]
@@ -339,6 +331,7 @@ def test_what_is_later_than_an_alteration_is_a_conflict(other: str) -> None:
     batch = writer.begin_alteration(
         partial(altered, [lambda columns: columns.rename("fare", "cost")])
     )
+    assert batch is not None
     message = write_task(batch, TaskId(), None, (), sole_writer=True)
     begun = replace(message, instant_time=open_instant(batch.pending))
     place.clock.advance(10)
@@ -359,7 +352,7 @@ def test_what_is_later_than_an_alteration_is_a_conflict(other: str) -> None:
 
 @pytest.mark.parametrize("version", ["6", pytest.param("9", marks=pytest.mark.slow)])
 def test_an_alteration_is_made_or_not(version: str) -> None:
-    start, every = _written(MOR, version).storage, count()
+    start, every = written(MOR, version).storage, count()
 
     def at(storage: Storage) -> Place:
         there = Place({**TRIPS, TYPE: MOR, VERSION: version})

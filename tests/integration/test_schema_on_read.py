@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
 from itertools import product
 
 import pyarrow as pa
@@ -16,8 +15,8 @@ from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.reader.table_stream import TableStream
 from tests.faults.writers import Place
+from tests.schema_on_read import ROWS, Columns, alter, changed, write_without_option, written
 from tests.schema_on_read import TRIPS as COLUMNS
-from tests.schema_on_read import Columns, alter, changed, write_without_option
 from tests.tables import TRIPS, TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day, in_turn
 
@@ -25,7 +24,6 @@ CDC = "hoodie.table.cdc.enabled"
 LOGGING = "hoodie.table.cdc.supplemental.logging.mode"
 BLOCKS = "hoodie.logfile.data.block.format"
 OPTION = r"hoodie\.schema\.on\.read\.enable"
-ROWS = [("1", "x", 1, 1.0), ("2", "x", 1, 2.0)]
 RENAMED = changed(COLUMNS, {"fare": "cost"})
 SWAPPED = changed(COLUMNS, {"ts": "fare", "fare": "ts"})
 DROPPED = COLUMNS[:3]
@@ -38,16 +36,9 @@ MOVED = [COLUMNS[3], *COLUMNS[:3]]
 PLACES = [f"{kind} {version}" for kind, version in product(TYPES, "69")]
 
 
-@cache
-def _written(kind: str, version: str) -> Place:
-    made = Place({**TRIPS, TYPE: kind, VERSION: version})
-    made.table.upsert(trips(*ROWS))
-    return made
-
-
 @pytest.fixture(params=by_day(PLACES, {f"{TYPES[0]} 9", f"{TYPES[1]} 6"}))
 def place(request: pytest.FixtureRequest) -> Place:
-    return _written(*request.param.split()).copy()
+    return written(*request.param.split()).copy()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
@@ -35,6 +36,19 @@ CHANGES = (
 )
 
 
+@contextmanager
+def schema_on_read(jvm_hudi: JvmHudi, version: str, name: str) -> Iterator[str]:
+    """Let Hudi alter tables of a version; afterwards one of a name is not known any more."""
+    for key, value in {**SETTINGS, VERSION: version}.items():
+        jvm_hudi.sql(f"set {key}={value}")
+    try:
+        yield name
+    finally:
+        jvm_hudi.sql(f"drop table if exists {name}")
+        for key in (*SETTINGS, VERSION):
+            jvm_hudi.sql(f"reset {key}")
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "version"),
     by_day(
@@ -53,19 +67,12 @@ def test_every_change_is_read_as_hudi_does(
 ) -> None:
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, VERSION: version})
     table.upsert(trips(("1", "x", 1, 1.0), ("2", "x", 1, 2.0)))
-    name = f"altered_{abs(hash(tmp_path))}"
-    for key, value in {**SETTINGS, VERSION: version}.items():
-        jvm_hudi.sql(f"set {key}={value}")
-    try:
+    with schema_on_read(jvm_hudi, version, f"altered_{abs(hash(tmp_path))}") as name:
         jvm_hudi.sql(f"create table {name} using hudi location '{tmp_path}'")
         jvm_hudi.sql(f"alter table {name} {change}")
         after_the_change(jvm_hudi, table, tmp_path)
         jvm_hudi.sql(f"update {name} set ts = ts where id = '2'")
         after_the_change(jvm_hudi, table, tmp_path)
-    finally:
-        jvm_hudi.sql(f"drop table if exists {name}")
-        for key in (*SETTINGS, VERSION):
-            jvm_hudi.sql(f"reset {key}")
 
 
 def after_the_change(jvm_hudi: JvmHudi, table: HoodieTable, path: Path) -> None:
@@ -87,10 +94,7 @@ def test_hudi_and_we_write_in_turns(
     """Each meets rows that the other wrote under other names, and keeps the numbers."""
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, VERSION: version})
     table.upsert(wide(range(6), fare=1.0, ts2="first", n=1))
-    name = f"in_turns_{abs(hash(tmp_path))}"
-    for key, value in {**SETTINGS, VERSION: version}.items():
-        jvm_hudi.sql(f"set {key}={value}")
-    try:
+    with schema_on_read(jvm_hudi, version, f"in_turns_{abs(hash(tmp_path))}") as name:
         jvm_hudi.sql(f"create table {name} using hudi location '{tmp_path}'")
         for changes in (FIRST, SECOND):
             for change in changes:
@@ -108,10 +112,6 @@ def test_hudi_and_we_write_in_turns(
             after_the_change(jvm_hudi, table, tmp_path)
         jvm_hudi.sql(f"update {name} set fare = fare + 1 where id = '4'")
         after_the_change(jvm_hudi, table, tmp_path)
-    finally:
-        jvm_hudi.sql(f"drop table if exists {name}")
-        for key in (*SETTINGS, VERSION):
-            jvm_hudi.sql(f"reset {key}")
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,7 @@ def test_hudi_goes_on_with_what_we_altered(
     """The first alteration is ours, then both alter and write in turns."""
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, VERSION: version})
     table.upsert(wide(range(6), fare=1.0, ts2="first", n=1))
-    name = f"altered_by_us_{abs(hash(tmp_path))}"
-    for key, value in {**SETTINGS, VERSION: version}.items():
-        jvm_hudi.sql(f"set {key}={value}")
-    try:
+    with schema_on_read(jvm_hudi, version, f"altered_by_us_{abs(hash(tmp_path))}") as name:
         change = table.alter().rename("fare", "cost").drop("ts2").retype("n", pa.int64())
         change.add("ts2", pa.struct({"x": pa.int32()}), after="id").execute()
         after_the_change(jvm_hudi, table, tmp_path)
@@ -141,10 +138,6 @@ def test_hudi_goes_on_with_what_we_altered(
         if kind == MOR:
             assert table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
             after_the_change(jvm_hudi, table, tmp_path)
-    finally:
-        jvm_hudi.sql(f"drop table if exists {name}")
-        for key in (*SETTINGS, VERSION):
-            jvm_hudi.sql(f"reset {key}")
 
 
 def wide(numbers: Iterable[int], **values: object) -> pa.Table:

@@ -34,6 +34,15 @@ TABLES = {
     },
 }
 
+IN_EVERY_TABLE = pytest.mark.parametrize(
+    "options",
+    [
+        TABLES["bucket, MOR"],
+        *(pytest.param(TABLES[name], marks=pytest.mark.slow) for name in list(TABLES)[1:]),
+    ],
+    ids=list(TABLES),
+)
+
 
 def filled(path: Path, options: dict[str, str]) -> HoodieTable:
     """A table of 40 rows in 4 partitions, each with a file group or two."""
@@ -44,14 +53,7 @@ def filled(path: Path, options: dict[str, str]) -> HoodieTable:
     return table
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        TABLES["bucket, MOR"],
-        *(pytest.param(TABLES[name], marks=pytest.mark.slow) for name in list(TABLES)[1:]),
-    ],
-    ids=list(TABLES),
-)
+@IN_EVERY_TABLE
 def test_rows_and_counts_are_those_of_the_library(
     spark: Any, tmp_path: Path, options: dict[str, str]
 ) -> None:

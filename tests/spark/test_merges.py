@@ -15,7 +15,7 @@ from hoodie_ds import HoodieTable, TableMerge
 from hoodie_ds.errors import OptionError, ReplayMismatchError
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.file_changes import file_changes
-from tests.spark.test_changes_by_filter import BUCKETS, NUMBERED, TABLES, filled
+from tests.spark.test_changes_by_filter import BUCKETS, IN_EVERY_TABLE, NUMBERED, filled
 from tests.tables import found, trips
 
 pytestmark = pytest.mark.spark
@@ -32,14 +32,7 @@ def clauses(merge: TableMerge) -> TableMerge:
     return merge.when_not_matched_by_source_update({"fare": 0.0}, "target.fare > 36")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        TABLES["bucket, MOR"],
-        *(pytest.param(TABLES[name], marks=pytest.mark.slow) for name in list(TABLES)[1:]),
-    ],
-    ids=list(TABLES),
-)
+@IN_EVERY_TABLE
 def test_rows_and_counts_are_those_of_the_library(
     spark: Any, tmp_path: Path, options: dict[str, str]
 ) -> None:

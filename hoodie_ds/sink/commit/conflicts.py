@@ -36,7 +36,7 @@ from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, evolve
 from hoodie_ds.sink.locate.key_locations import key_lookup, stored_keys
 from hoodie_ds.sink.locate.matched_rows import may_hold_matches
-from hoodie_ds.sink.write_plan import ColumnChange, WritePlan
+from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
 from hoodie_ds.table.table_schema import column_history, schema_instant, table_schema
@@ -279,8 +279,11 @@ def merged_schema(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
         by = "ALTER TABLE, or a write that took the numbers of the columns away,"
         raise _schema_conflict(plan, by, "files have them under the names of before")
     if plan.columns is not None:
-        _check_altered_alone(plan, plan.columns, time, timeline)
-    if stored is None or stored == plan.schema or plan.columns is not None:
+        if stored != plan.columns.before:
+            raise _schema_conflict(plan, "another writer", "it has changed them")
+        _check_is_latest(plan, time, timeline)
+        return plan.schema
+    if stored is None or stored == plan.schema:
         return plan.schema
     instant = schema_instant(plan.table, timeline)
     by = f"commit {instant.time}" if instant else "another writer"
@@ -297,15 +300,8 @@ def merged_schema(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
     return columns
 
 
-def _check_altered_alone(
-    plan: WritePlan, change: ColumnChange, time: str, timeline: Timeline
-) -> None:
-    """Refuse to alter columns that others have changed, or under files of later times.
-
-    A file has the names of its time: those of a later one were made with the former names.
-    """
-    if table_schema(plan.table, timeline) != change.before:
-        raise _schema_conflict(plan, "another writer", "it has changed them")
+def _check_is_latest(plan: WritePlan, time: str, timeline: Timeline) -> None:
+    """Refuse to alter columns under files of later times, which were made with the former names."""
     others = (*timeline.commits_beyond(plan.timeline), *timeline.pending)
     later = [i for i in others if padded(i.time) > padded(time) and i.action in _WRITES_FILES]
     if later:
