@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,10 +17,10 @@ import pyarrow as pa
 from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.extras import remedy, require
 from hoodie_ds.inspection.changes import TableDiff, rows_diff
+from hoodie_ds.inspection.sql_query import SHOWN, refused
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 
 _QUERY: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
-_QUERY_SHOWN: Final = 200
 
 Pieces = Callable[[], Iterable[pa.Table]]
 """Reads rows anew each time that it is called."""
@@ -50,30 +49,19 @@ def query_side(query: str) -> Side:
     import duckdb
 
     def read() -> Iterator[pa.Table]:
-        with _refused(query), duckdb.connect() as session:
+        with refused("against", query), duckdb.connect() as session:
             session.execute("SET python_enable_replacements = false")
             reader = pa.RecordBatchReader.from_stream(session.sql(query))
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
-    with _refused(query), duckdb.connect() as session:
+    with refused("against", query), duckdb.connect() as session:
         session.execute("SET python_enable_replacements = false")
         relation = session.sql(query)
         if relation is None:
-            raise OptionError("against", query[:_QUERY_SHOWN], "give a SELECT, which has rows")
+            raise OptionError("against", query[:SHOWN], "give a SELECT, which has rows")
         schema = pa.RecordBatchReader.from_stream(relation.limit(0)).schema
     return Side("the query", schema, read)
-
-
-@contextmanager
-def _refused(query: str) -> Iterator[None]:
-    import duckdb
-
-    try:
-        yield
-    except (duckdb.Error, OSError) as error:  # Arrow's, once the first rows have come
-        said = str(error).partition("\n\n")[0]
-        raise OptionError("against", query[:_QUERY_SHOWN], f"DuckDB refuses it: {said}") from error
 
 
 def compare(expected: Side, found: Side, keys: Sequence[str], limit: int) -> TableDiff:

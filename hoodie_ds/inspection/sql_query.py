@@ -7,6 +7,7 @@ what the query does not need is not read, and files that it rules out are not op
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
@@ -18,7 +19,8 @@ from hoodie_ds.extras import remedy, require
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scanner import Scanner
 
-_SHOWN: Final = 200
+SHOWN: Final = 200
+"""Characters of a query that errors show."""
 
 
 def query_rows(sql: str, query: Query) -> Iterator[pa.Table]:
@@ -28,19 +30,30 @@ def query_rows(sql: str, query: Query) -> Iterator[pa.Table]:
 
     table = _QueryDataset(query)
     try:
-        with duckdb.connect() as session:
+        with refused("sql", sql), duckdb.connect() as session:
             session.execute("SET python_enable_replacements = false; SET TimeZone = 'UTC'")
             kinds = [statement.type for statement in session.extract_statements(sql)]
             if kinds != [duckdb.StatementType.SELECT]:
-                raise OptionError("sql", sql[:_SHOWN], "write one SELECT: the table is only read")
+                raise OptionError("sql", sql[:SHOWN], "write one SELECT: the table is only read")
             session.register("t", table)
             for batch in pa.RecordBatchReader.from_stream(session.sql(sql)):
                 yield pa.Table.from_batches([batch])
-    except (duckdb.Error, OSError) as error:  # Arrow's, once the first rows have come
+    except OptionError as error:
         for ours in table.errors:
             raise ours from error
+        raise
+
+
+@contextmanager
+def refused(option: str, sql: str) -> Iterator[None]:
+    """Turn what DuckDB says of a query into an `OptionError` of an option."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, OSError) as error:  # Arrow's, once the first rows have come
         said = str(error).partition("\n\n")[0]
-        raise OptionError("sql", sql[:_SHOWN], f"DuckDB refuses it: {said}") from error
+        raise OptionError(option, sql[:SHOWN], f"DuckDB refuses it: {said}") from error
 
 
 class _QueryDataset(ds.Dataset):  # type: ignore[misc]
