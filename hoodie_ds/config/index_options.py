@@ -131,12 +131,3 @@ class IndexOptions(OptionGroup):
         "Memory for the record keys that the FLINK_STATE index keeps in each worker process.",
         512 << 20,
     )
-
-
-MOVES_RECORDS: Final = {
-    IndexType.GLOBAL_BLOOM: IndexOptions.bloom_moves_records,
-    IndexType.GLOBAL_SIMPLE: IndexOptions.simple_moves_records,
-    IndexType.RECORD_INDEX: IndexOptions.record_moves_records,
-    IndexType.GLOBAL_RECORD_LEVEL_INDEX: IndexOptions.record_moves_records,
-}
-"""The options of global indexes by which a record moves to the partition of its new row."""

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, one_chunk
 from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.enums import Operation
-from hoodie_ds.config.index_options import MOVES_RECORDS
 from hoodie_ds.errors import RecordKeyError, UnsupportedTableError
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.buckets import Buckets
@@ -53,14 +52,20 @@ def are_deletes(plan: WritePlan, rows: pa.Table) -> Mask:
 class KeyedRows:
     """Rows of the table's user columns, whose keys and partition paths are made once.
 
-    Further columns stay. `automatic` are the keys of stored rows in a table without record keys.
+    Further columns stay. Rows of the table itself bring what their fields may not say: the
+    partition that they are `stored_in`, and `automatic` keys in a table without record keys.
     """
 
     def __init__(
-        self, plan: WritePlan, rows: pa.Table, automatic: pa.ChunkedArray | None = None
+        self,
+        plan: WritePlan,
+        rows: pa.Table,
+        automatic: pa.ChunkedArray | None = None,
+        stored_in: pa.ChunkedArray | None = None,
     ) -> None:
         self._plan = plan
         self._automatic = automatic
+        self._stored_in = stored_in
         self.rows = rows
 
     @cached_property
@@ -73,6 +78,8 @@ class KeyedRows:
     @cached_property
     def paths(self) -> pa.DictionaryArray:
         """The partition path of each row."""
+        if self._stored_in is not None:
+            return one_chunk(self._stored_in).dictionary_encode()
         return partitions_of(self._plan, self.rows)
 
     @property
@@ -94,13 +101,15 @@ class KeyedRows:
 def check_stored_keys(plan: WritePlan, rows: pa.Table) -> None:
     """Refuse stored rows that a write would move: their keys or paths are made differently.
 
-    Then the options for keys are unknown. Tables without meta columns store neither. In a table
-    without record keys there must be automatic ones.
+    Then the options for keys are unknown. Tables without meta columns store neither, and a global
+    index may have left rows in other partitions. In a table without record keys there must be
+    automatic ones.
     """
     if not plan.table.properties.populate_meta_fields or not rows.num_rows:
         return
     made = KeyedRows(plan, rows)
-    columns = [(PARTITION_PATH, made.paths)]
+    is_global = plan.index is not None and plan.index.is_global
+    columns = [] if is_global else [(PARTITION_PATH, made.paths)]
     if plan.index is not None:
         columns.append((RECORD_KEY, made.keys))
     elif rows.column(RECORD_KEY).null_count:
@@ -113,14 +122,10 @@ def check_stored_keys(plan: WritePlan, rows: pa.Table) -> None:
         same = pc.equal(stored, column.cast(pa.string()))
         if not pc.all(same, skip_nulls=False).as_py():
             at = pc.index(pc.fill_null(same, False), False).as_py()
-            left = ""
-            if plan.index is not None and plan.index.kind in MOVES_RECORDS:
-                move = f"{MOVES_RECORDS[plan.index.kind].key}=true"
-                left = f", or upsert the row with {move} if the index has left it where it was"
             raise UnsupportedTableError(
                 f"table {plan.table.properties.name!r} has {name} = {stored[at].as_py()!r} where "
                 f"its key generator makes {column[at].as_py()!r}; give the options for keys that "
-                f"its writers use{left}"
+                "its writers use"
             )
 
 

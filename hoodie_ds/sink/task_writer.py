@@ -8,7 +8,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from hoodie_ds.columns.meta_columns import IS_DELETED, RECORD_KEY
+from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
@@ -21,7 +21,12 @@ from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.append_writer import AppendWriter
 from hoodie_ds.sink.file_groups.global_writer import GlobalWriter
 from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
-from hoodie_ds.sink.hidden_columns import Assignment, copies_among, without_copies
+from hoodie_ds.sink.hidden_columns import (
+    LOCATION_COLUMN,
+    Assignment,
+    copies_among,
+    without_copies,
+)
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteMetrics
 from hoodie_ds.sink.records import KeyedRows, distinct_partitions
 from hoodie_ds.sink.replay.replay import (
@@ -199,7 +204,9 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
         if is_marked:
             rows = rows.append_column(IS_DELETED, chunk.column(IS_DELETED))
         automatic = chunk.column(RECORD_KEY) if has_automatic_keys else None
-        yield chunk, KeyedRows(plan, rows, automatic)
+        is_found = plan.change is not None and LOCATION_COLUMN in chunk.column_names
+        stored_in = chunk.column(PARTITION_PATH) if is_found else None
+        yield chunk, KeyedRows(plan, rows, automatic, stored_in)
         row += chunk.num_rows
 
 

@@ -57,6 +57,17 @@ INDEXES: dict[str, dict[str, str]] = {
     "global": {BUCKETS: "", INDEX: "GLOBAL_SIMPLE"},
     "virtual keys": {BUCKETS: "", INDEX: "SIMPLE", "hoodie.populate.meta.fields": "false"},
 }
+MOVES = "hoodie.{}.index.update.partition.path"
+LEAVING: dict[str, dict[str, str]] = {
+    "bloom": {INDEX: "GLOBAL_BLOOM", MOVES.format("bloom"): "false"},
+    "records": {INDEX: "RECORD_INDEX", "hoodie.metadata.record.index.min.filegroup.count": "2"},
+    "virtual keys": {
+        INDEX: "GLOBAL_SIMPLE",
+        MOVES.format("simple"): "false",
+        "hoodie.populate.meta.fields": "false",
+    },
+}
+"""Global indexes that leave rows in their partitions."""
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 NUMBER = "hoodie.datasource.write.batch.identifier"
 SHARED = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
@@ -104,6 +115,32 @@ def test_an_update_changes_the_rows_that_match_in_every_table(
         ("c", "y", 2, 6.0),
         ("d", "y", 1, None),
     ]
+
+
+@pytest.mark.parametrize("index", LEAVING)
+@pytest.mark.parametrize(("version", "kind"), [*zip("69", TYPES, strict=True)])
+def test_a_row_that_a_global_index_has_left_is_changed_where_it_lies(
+    version: str, kind: str, index: str
+) -> None:
+    table, _ = made({VERSION: version, TYPE: kind, BUCKETS: "", **LEAVING[index]})
+    table.upsert(ROWS)
+    table.upsert(trips(("a", "y", 2, 1.0), ("b", "y", 2, 2.0), ("c", "new", 2, 3.0)))
+    assert table.update({"fare": 5.0}, ("id", "in", ["a", "c"])).updated == 2
+    source = trips(("b", "y", 3, 9.0), ("n", "x", 3, 4.0), ("m", "z", 3, 4.0))
+    merge = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    result = merge.execute()
+    assert (result.inserted, result.updated) == (2, 1)
+    assert table.delete(where="id = c").deleted == 1
+    left = [("a", "y", 2, 5.0), ("b", "y", 3, 9.0), ("d", "y", 1, None)]
+    new = [("m", "z", 3, 4.0), ("n", "x", 3, 4.0)]
+    assert found(table) == [*left, *new]
+    if index != "virtual keys":
+        paths = table.read(["id", "_hoodie_partition_path"]).to_pylist()
+        places = {row["id"]: row["_hoodie_partition_path"] for row in paths}
+        assert places == {"a": "x", "b": "x", "d": "y", "m": "z", "n": "x"}
+    table.upsert(trips(("a", "z", 4, 7.0)))
+    assert found(table) == [("a", "z", 4, 7.0), *left[1:], *new]
+    assert not table.inspect.verify().findings
 
 
 def test_rows_that_have_the_values_already_are_not_written() -> None:

@@ -108,10 +108,6 @@ def test_a_record_stays_where_it_is_unless_options_move_it(tmp_path: Path) -> No
     table.upsert(TWO)
     paths = table.read(["id", "_hoodie_partition_path"]).to_pylist()
     assert {row["id"]: row["_hoodie_partition_path"] for row in paths}["a"] == "x"
-    with pytest.raises(UnsupportedTableError, match=f"upsert the row with {MOVES}=true"):
-        table.update({"fare": 5.0}, "id = a")
-    table.upsert(TWO, {MOVES: "true"})
-    assert table.update({"fare": 5.0}, "id = a").updated == 1
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -217,6 +217,13 @@ CHANGES_BY_FILTER = [
         "copies of a key that do not match are deleted",
     ),
     Mutant(
+        "a row that a global index has left goes where its fields say",
+        Text("if self._stored_in is not None:", "if False:"),
+        f"{_BY_FILTER}"
+        "::test_a_row_that_a_global_index_has_left_is_changed_where_it_lies[6-COPY_ON_WRITE-bloom]",
+        "P1: the file group of another partition is rewritten with it",
+    ),
+    Mutant(
         "each task on the executors finds the rows of all",
         within("row_changes._change_once", packed=lambda tasks, _: [tuple(tasks)] * 2),
         "tests/spark/test_changes_by_filter.py::"

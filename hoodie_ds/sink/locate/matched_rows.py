@@ -24,7 +24,7 @@ from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
-from hoodie_ds.sink.records import are_deletes, check_stored_keys
+from hoodie_ds.sink.records import are_deletes, check_stored_keys, partitions_of
 from hoodie_ds.sink.row_change import NewValue, RowChange
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
@@ -168,7 +168,7 @@ def _check_order(plan: WritePlan, old: pa.Table, new: pa.Table) -> None:
 
 
 class Places:
-    """The locations of file groups for `LOCATION_COLUMN`, in the view of a write."""
+    """The locations of rows in the view of a write: `LOCATION_COLUMN`, and the partition path."""
 
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
@@ -179,11 +179,14 @@ class Places:
         """Return rows of a file group with their location, if keys do not say it."""
         if isinstance(self._plan.index, BucketIndex):
             return rows
-        return self._at(self.position(group), rows)
+        path = pa.repeat(group.partition_path, rows.num_rows)
+        return self._at(self.position(group), path, rows)
 
     def of_new(self, rows: pa.Table, num_tasks: int = 1) -> pa.Table:
         """Return rows for new file groups, as their keys are not stored."""
-        return rows if isinstance(self._plan.index, BucketIndex) else self._at(-num_tasks, rows)
+        if isinstance(self._plan.index, BucketIndex):
+            return rows
+        return self._at(-num_tasks, partitions_of(self._plan, rows).cast(pa.string()), rows)
 
     def position(self, group: FileGroupId) -> int:
         """Return which of the file groups of its partition one is."""
@@ -192,7 +195,7 @@ class Places:
             self._groups[path] = [found.group for found in self._view.latest_slices(path)]
         return self._groups[path].index(group)
 
-    def _at(self, position: int, rows: pa.Table) -> pa.Table:
+    def _at(self, position: int, paths: pa.Array, rows: pa.Table) -> pa.Table:
         positions = np.full(rows.num_rows, position, dtype=np.int64)
         locations = encode_locations(self._plan.timeline.digest, positions)
-        return rows.append_column(LOCATION_COLUMN, locations)
+        return rows.append_column(LOCATION_COLUMN, locations).append_column(PARTITION_PATH, paths)
