@@ -81,7 +81,7 @@ _KEYS_BY_REASON: Final = {
     "instant times are claimed on the storage, so that clocks may differ": """
         hoodie.time.generator.type hoodie.time.generator.max_expected_clock_skew_ms
     """,
-    "log blocks have no positions of rows here": """
+    "positions in log blocks are used if there are any, and not written": """
         hoodie.write.record.positions hoodie.merge.use.record.positions
     """,
     "rows of one key within a batch are always combined by an upsert": "write.precombine",

@@ -217,7 +217,7 @@ def _log_steps(
         slices.delete_marker,
         history=pinned.history,
     )
-    for time, log, _, records in reader.by_block(tuple(logs)):
+    for time, log, _, records, _ in reader.by_block(tuple(logs)):
         mask = pc.fill_null(pc.equal(records.rows.column(RECORD_KEY), key), False)
         if not pc.any(mask).as_py():
             continue

@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask, as_numpy
 from hoodie_ds.columns.meta_columns import RECORD_KEY
-from hoodie_ds.config.enums import MergeMode
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.record.merge.hook_merger import AnyMerge
-from hoodie_ds.record.merge.merger import Merger, RecordSet
-from hoodie_ds.record.merge.ordering import unconditional
+from hoodie_ds.record.merge.merger import Merger
 from hoodie_ds.slices.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
 from hoodie_ds.slices.late_columns import Places
+from hoodie_ds.slices.located_records import surely_wins
 from hoodie_ds.slices.log_reader import LogReader, OpenLogs
 from hoodie_ds.slices.merge_outcomes import MergeOutcome, merge_outcomes
 from hoodie_ds.table.file_slice import FileSlice
@@ -35,9 +34,16 @@ class LoggedRows:
     reader: FileSliceReader
 
     def replaced(self, slice_: FileSlice) -> Mask:
-        """Return which rows of a slice's base file have the key of a record that counts."""
+        """Return which rows of a slice's base file do not count: `read` yields what does.
+
+        They are those that records replace, if log blocks name their positions; else all that have
+        the key of a record that counts.
+        """
         assert slice_.base is not None
         logs = self.reader.open_logs(slice_)
+        located = self.reader.located(slice_, logs)
+        if located is not None:
+            return ~located.staying()
         outcomes = merge_outcomes(self.reader.view.storage)
         marker = self.reader.delete_marker, self.reader.history.version
         key = "keys", slice_.base, logs.places, marker
@@ -51,7 +57,7 @@ class LoggedRows:
         return ~known.staying()
 
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of a slice, read whole, that have the key of a record that counts.
+        """Yield the rows of a slice beside those of its base file that are not `replaced`.
 
         Little is read of the base file: nothing if its statistics show that every record of the log
         files is newer, else the compared columns, and whole rows only where some stay or are
@@ -61,6 +67,7 @@ class LoggedRows:
         outcomes = merge_outcomes(self.reader.view.storage)
         key = self.reader.outcome_key(slice_, logs)
         known = None if key is None else outcomes.get(("records", key))
+        known = known or self.reader.located(slice_, logs)
         if known is not None:
             yield from self.reader.rows_at(logs, known.records, columns)
             return
@@ -74,7 +81,7 @@ class LoggedRows:
             return
         with self._base(slice_) as base:
             if isinstance(merger, Merger):
-                wins = self._surely_wins(merger, records, base)
+                wins = surely_wins(merger, self.reader.ordering_fields, records, base)
                 rows = records.take(np.flatnonzero(wins)).changed_rows()
                 yield rows.select(columns)
                 records = records.take(np.flatnonzero(~wins))
@@ -108,22 +115,6 @@ class LoggedRows:
             yield BaseFileReader(
                 source, self.reader.schema, path, trusted=trusted, renaming=renaming
             )
-
-    def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
-        """Which records replace any row of the base file that has their key."""
-        if merger.mode is MergeMode.COMMIT_TIME_ORDERING or not records.ordering:
-            return np.ones(records.num_rows, dtype=np.bool_)
-        wins = unconditional(records.ordering, records.deleted)
-        field, *others = self.reader.ordering_fields
-        greatest = base.greatest(field) if field in self.reader.schema.names else None
-        if greatest is not None:
-            values = records.ordering[0]
-            if pa.types.is_date32(values.type):
-                values = values.cast(pa.int32())
-            values = values.cast(pa.int64())
-            newer = pc.greater(values, greatest) if others else pc.greater_equal(values, greatest)
-            wins = wins | as_numpy(pc.fill_null(newer, False))
-        return wins
 
     def _staying(
         self,

@@ -24,6 +24,7 @@ from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.slices.base_rows import BaseRows
 from hoodie_ds.slices.late_columns import Places, rows_at
+from hoodie_ds.slices.located_records import outcome_by_positions
 from hoodie_ds.slices.log_reader import HELD_BYTES, BlockRecords, LogReader, OpenLogs
 from hoodie_ds.slices.merge_outcomes import MergeOutcome, Positions, merge_outcomes
 from hoodie_ds.table.checksums import open_base_file
@@ -174,7 +175,7 @@ class FileSliceReader:
             outcomes, key = merge_outcomes(self.view.storage), None
             if self.remembers and is_alone and columns and (pruner is None or pruner.keys is None):
                 key = self.outcome_key(slice_, logs)
-            known = None if key is None else outcomes.get(key)
+            known = None if key is None else outcomes.get(key) or self.located(slice_, logs)
             if known is not None:
                 yield from self._known(slice_, logs, known, columns, keep_dictionaries, pruner)
                 return
@@ -286,6 +287,34 @@ class FileSliceReader:
         types = tuple((field.name, str(field.type)) for field in self.compared)
         rule = self.merger, self.ordering_fields, self.delete_marker, types, self.history.version
         return slice_.base, logs.places, rule
+
+    def located(self, slice_: FileSlice, logs: OpenLogs) -> MergeOutcome | None:
+        """Return the outcome of a slice's merge if its log blocks say which base rows they replace.
+
+        It is the same in all processes: whether it is found depends on the files alone.
+        """
+        base, key = slice_.base, self.outcome_key(slice_, logs)
+        if base is None or key is None or not isinstance(self.merger, Merger):
+            return None
+        if any(place.positions_base != base.name.instant_time for place in logs.places):
+            return None
+        outcomes = merge_outcomes(self.view.storage)
+        known = outcomes.get(("positions", key))
+        if known is None:
+            compared = pa.schema([f for f in self.compared if f.name != RECORD_KEY])
+            columns = compared if len(compared) else pa.schema([self.schema.field(0)])
+            blocks = replace(self._log_reader(()), schema=columns, virtual_keys=None).records(logs)
+            with self.view.storage.open_input(base.path) as source:
+                renaming = self.history.renaming(base.name.instant_time)
+                stored = BaseFileReader(
+                    source, self.schema, base.path, trusted=base.trusted, renaming=renaming
+                )
+                known = outcome_by_positions(
+                    blocks, self.merger, self.ordering_fields, compared, stored
+                )
+            if known is not None:
+                outcomes.put(("positions", key), known)
+        return known
 
     def logged(
         self,

@@ -55,6 +55,7 @@ class BlockRecords(NamedTuple):
     log: LogFile
     number: int
     records: RecordSet
+    header: Mapping[int, str]
 
 
 class OpenLogs(NamedTuple):
@@ -126,7 +127,8 @@ class LogReader:
             if log is not opened:
                 opened, blocks = log, logs.files.get(log) or self._blocks(log)
             block = blocks[place.number]
-            yield BlockRecords(place.time, log, place.number, self._records(place, block))
+            records = self._records(place, block)
+            yield BlockRecords(place.time, log, place.number, records, block.header)
             release(block.content)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock
+from hoodie_ds.formats.log.record_positions import positions_base
 from hoodie_ds.hints import COPY
 from hoodie_ds.table.file_slice import LogFile
 
@@ -20,7 +21,8 @@ from hoodie_ds.table.file_slice import LogFile
 class BlockPlace:
     """A block that has records: its number among all blocks of its log file, and its instant.
 
-    `compacted` has the instants whose blocks it stands for, if a log compaction wrote it.
+    `compacted` has the instants whose blocks it stands for, if a log compaction wrote it;
+    `positions_base` is the instant of the base file of which it has the records' positions, if any.
     """
 
     log: LogFile
@@ -28,6 +30,7 @@ class BlockPlace:
     block_type: BlockType
     time: str
     compacted: tuple[str, ...]
+    positions_base: str | None
 
     @classmethod
     def of(cls, log: LogFile, number: int, block: LogBlock) -> BlockPlace:
@@ -37,7 +40,12 @@ class BlockPlace:
             raise CorruptFileError(f"{log.path}: a block carries no instant time", COPY, log.path)
         compacted = block.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "")
         return cls(
-            log, number, block.block_type, time, tuple(compacted.split(",")) * bool(compacted)
+            log,
+            number,
+            block.block_type,
+            time,
+            tuple(compacted.split(",")) * bool(compacted),
+            positions_base(block.header),
         )
 
 

@@ -121,8 +121,8 @@ LOGGED_ROWS = [
     Mutant(
         "records of log files win unseen",
         instead(
-            "LoggedRows._surely_wins",
-            lambda _wins, _self, _merger, records, _base: np.ones(records.num_rows, np.bool_),
+            "surely_wins",
+            lambda _wins, _merger, _fields, records, _base: np.ones(records.num_rows, np.bool_),
         ),
         f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
         "P14: a late row takes the place of a newer one",
@@ -140,6 +140,41 @@ LOGGED_ROWS = [
         instead("LoggedRows._staying", lambda staying, *given: staying(*given).slice(0, 0)),
         f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
         "P3: committed rows that no query finds",
+    ),
+]
+_LOCATED = "tests/unit/slices/test_located_records.py"
+LOCATED_RECORDS = [
+    Mutant(
+        "positions in another base file count",
+        Text(
+            "any(place.positions_base != base.name.instant_time for place in logs.places)",
+            "any(place.positions_base is None for place in logs.places)",
+        ),
+        f"{_LOCATED}::test_odd_positions_do_not_count[of another base file]",
+        "P3: records replace rows of other keys",
+    ),
+    Mutant(
+        "blocks without usable positions are left out",
+        Text(
+            ">= base.num_rows:\n            return None", ">= base.num_rows:\n            continue"
+        ),
+        f"{_LOCATED}::test_odd_positions_do_not_count[damaged]",
+        "P3: committed rows that no query finds",
+    ),
+    Mutant(
+        "as many positions as there are records are not needed",
+        Text("if sizes.sum() != count:", "if not count:"),
+        f"{_LOCATED}::test_odd_positions_do_not_count[fewer than records]",
+        "P3: records replace rows of other keys",
+    ),
+    Mutant(
+        "a record replaces the row at its position, however old",
+        Text(
+            "wins = surely_wins(merger, ordering_fields, records, base)",
+            "wins = np.ones(records.num_rows, np.bool_)",
+        ),
+        f"{_LOCATED}::test_positions_decide_where_all_blocks_have_them",
+        "P14: a late row takes the place of a newer one",
     ),
 ]
 _BY_FILTER = "tests/integration/test_changes_by_filter.py"
@@ -5133,6 +5168,7 @@ MUTANTS = [
     *REPLAYS,
     *RECOVERIES,
     *LOGGED_ROWS,
+    *LOCATED_RECORDS,
     *MERGES,
     *STORAGE,
     *HUDIS_LOCK,
