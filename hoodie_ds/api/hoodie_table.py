@@ -64,7 +64,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.bucket_rescale import BucketRescale, BucketRescaler, new_buckets
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows
+from hoodie_ds.sink.locate.matched_rows import change_by_filter, count_matched, matched_rows
 from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.row_change import NewValue
 from hoodie_ds.sink.row_merge import On
@@ -213,6 +213,7 @@ class HoodieTable:
         options: Mapping[str, str] | None = None,
         *,
         where: Filter | None = None,
+        dry: bool = False,
     ) -> WriteResult:
         """Delete rows by record key, or those that match a filter.
 
@@ -227,12 +228,14 @@ class HoodieTable:
             Which rows to delete, as for `read`; a row of which it is neither true nor false, as
             that of a null, stays. Files that it rules out are not opened. A numbered write is
             recognised by its filter.
+        dry : bool
+            Whether to change nothing, and only count the rows that match the filter.
 
         Raises
         ------
         OptionError
             Neither keys nor a filter are given, or both, or a filter without conditions; or keys of
-            a table without record keys.
+            a table without record keys, or in a dry run.
         WriteConflictError
             Another writer changed a partition that may have such rows.
         HoodieError
@@ -242,15 +245,19 @@ class HoodieTable:
             raise OptionError("where", where, "give the keys of rows, or a filter")
         if isinstance(keys, str):
             raise OptionError("keys", keys, "give a filter by its name, delete(where=...)")
-        if where is None:
-            return self._write(keys, Operation.DELETE, options)
-        return self._change(Operation.DELETE, where, None, options)
+        if where is not None:
+            return self._change(Operation.DELETE, where, None, options, dry)
+        if dry:
+            raise OptionError("dry", dry, "keys are looked up as they are deleted; give a filter")
+        return self._write(keys, Operation.DELETE, options)
 
     def update(
         self,
         set: Mapping[str, NewValue],
         where: Filter | None = None,
         options: Mapping[str, str] | None = None,
+        *,
+        dry: bool = False,
     ) -> WriteResult:
         """Set columns of the rows that match a filter to new values.
 
@@ -267,6 +274,8 @@ class HoodieTable:
             Which rows to update, as for `delete`; all by default.
         options : mapping of str to str, optional
             Further options of this write.
+        dry : bool
+            Whether to change nothing, and only count the rows that would be updated.
 
         Returns
         -------
@@ -285,7 +294,7 @@ class HoodieTable:
         HoodieError
             The write was refused or failed; the table is as before.
         """
-        return self._change(Operation.UPSERT, where, set, options)
+        return self._change(Operation.UPSERT, where, set, options, dry)
 
     def merge(self, source: Rows, on: On) -> TableMerge:
         """Merge a source into the table by clauses, as SQL's MERGE INTO does.
@@ -1156,12 +1165,17 @@ class HoodieTable:
         where: Filter | None,
         values: Mapping[str, NewValue] | None,
         options: Mapping[str, str] | None,
+        dry: bool,
     ) -> WriteResult:
-        """Write what becomes of the rows that match a filter."""
+        """Write what becomes of the rows that match a filter, or count them alone."""
         coordinator = self._coordinator(operation, options)
+        change_of = partial(change_by_filter, where, values)
+        if dry:
+            plan = coordinator.preview_change(change_of)
+            return WriteResult() if plan is None else count_matched(plan)
 
         def change() -> WriteResult:
-            batch = coordinator.begin_change(partial(change_by_filter, where, values))
+            batch = coordinator.begin_change(change_of)
             if batch is None:
                 return WriteResult()
             return self._written(coordinator, batch, matched_rows(batch.plan))

@@ -13,6 +13,7 @@ from hoodie_ds.api.table_merge import Begins, Writes, with_columns
 from hoodie_ds.sink.commit.conflicts import retry_after_conflicts
 from hoodie_ds.sink.table_alteration import Alter, Alteration, altered
 from hoodie_ds.sink.write_plan import WritePlan
+from hoodie_ds.table.alteration import AlteredColumns
 
 
 class TableAlteration:
@@ -60,9 +61,8 @@ class TableAlteration:
         comment : str
             What it is.
         """
-        return self._with(
-            lambda columns: columns.add(path, kind, comment, first=first, after=after)
-        )
+        place = partial(AlteredColumns.add, first=first, after=after)
+        return self._with(partial(place, path=path, kind=kind, comment=comment))
 
     def rename(self, path: str, name: str) -> TableAlteration:
         """Give a column or a field another name.
@@ -74,7 +74,7 @@ class TableAlteration:
         name : str
             Its new name, without the path of its struct.
         """
-        return self._with(lambda columns: columns.rename(path, name))
+        return self._with(partial(AlteredColumns.rename, path=path, name=name))
 
     def drop(self, path: str) -> TableAlteration:
         """Take a column or a field away; one that is added under its name later is another one.
@@ -84,7 +84,7 @@ class TableAlteration:
         path : str
             Which one.
         """
-        return self._with(lambda columns: columns.drop(path))
+        return self._with(partial(AlteredColumns.drop, path=path))
 
     def move(self, path: str, *, first: bool = False, after: str | None = None) -> TableAlteration:
         """Put a column or a field at another place.
@@ -98,7 +98,7 @@ class TableAlteration:
         after : str, optional
             The name of the one that it comes after.
         """
-        return self._with(lambda columns: columns.move(path, first=first, after=after))
+        return self._with(partial(AlteredColumns.move, path=path, first=first, after=after))
 
     def retype(self, path: str, kind: pa.DataType) -> TableAlteration:
         """Give a column or a field a type that holds its values too.
@@ -114,7 +114,7 @@ class TableAlteration:
         kind : pyarrow.DataType
             Its new type.
         """
-        return self._with(lambda columns: columns.retype(path, kind))
+        return self._with(partial(AlteredColumns.retype, path=path, kind=kind))
 
     def comment(self, path: str, text: str) -> TableAlteration:
         """Say what a column is.
@@ -126,7 +126,7 @@ class TableAlteration:
         text : str
             What it is; empty for no comment.
         """
-        return self._with(lambda columns: columns.comment(path, text))
+        return self._with(partial(AlteredColumns.comment, path=path, text=text))
 
     def make_nullable(self, path: str) -> TableAlteration:
         """Let a column that another engine has made required be null.
@@ -136,7 +136,7 @@ class TableAlteration:
         path : str
             Which one.
         """
-        return self._with(lambda columns: columns.make_nullable(path))
+        return self._with(partial(AlteredColumns.make_nullable, path=path))
 
     def execute(self, options: Mapping[str, str] | None = None, *, dry: bool = False) -> Alteration:
         """Make the changes, in one commit that rewrites no file.
@@ -144,7 +144,7 @@ class TableAlteration:
         Parameters
         ----------
         options : mapping of str to str, optional
-            Further options of this write.
+            Further options of this write. A numbered alteration is recognised by its changes.
         dry : bool
             Whether to change nothing, and only say what the columns would be.
 
@@ -184,4 +184,5 @@ class TableAlteration:
 
 def _result(time: str | None, plan: WritePlan) -> Alteration:
     assert plan.columns is not None, "`altered` made the plan"
-    return Alteration(time, plan.columns.before, plan.schema, plan.columns.changes)
+    made = plan.columns
+    return Alteration(time, made.before, plan.schema, made.changes, made.is_committed)

@@ -208,10 +208,7 @@ def delete(where: tuple[str, ...]) -> Step:
     """Delete the rows that meet conditions."""
 
     def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
-        if dry:
-            return MatchedRows("deleted", table.count([*where]))
-        done = table.delete(where=[*where])
-        return MatchedRows(f"deleted at {done.instant_time}", done.deleted)
+        return MatchedRows("deleted", table.delete(where=[*where], dry=dry))
 
     return step
 
@@ -230,10 +227,7 @@ def update(where: tuple[str, ...], given: tuple[str, ...], computed: tuple[str, 
 
     def step(table: HoodieTable, dry: bool, _: Progress | None) -> object:
         values = dict([*(_new_value(one, table) for one in given), *map(_expression, computed)])
-        if dry:
-            return MatchedRows("updated, but for those with these values", table.count([*where]))
-        done = table.update(values, [*where])
-        return MatchedRows(f"updated at {done.instant_time}", done.updated)
+        return MatchedRows("updated", table.update(values, [*where], dry=dry))
 
     return step
 
@@ -309,8 +303,9 @@ def _expression(text: str) -> tuple[str, object]:
 class MatchedRows:
     """Rows that meet conditions, and what becomes of them; false if there are none."""
 
-    def __init__(self, what: str, number: int) -> None:
-        self._what, self._number = what, number
+    def __init__(self, what: str, result: WriteResult) -> None:
+        self._what, self._number = what, result.updated + result.deleted
+        self._at = f" at {result.instant_time}" if result.instant_time else ""
 
     def __bool__(self) -> bool:
         return self._number > 0
@@ -320,7 +315,7 @@ class MatchedRows:
 
         if not self:
             return "no row to change, nothing to do"
-        return f"{counted(self._number, 'row')} {self._what}"
+        return f"{counted(self._number, 'row')} {self._what}{self._at}"
 
 
 class MergedRows:

@@ -7,7 +7,7 @@ decimals, floating-point numbers decimals), never truncated or rounded. Whole co
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ _VARIANT = {"metadata", "value"}
 """The fields of a VARIANT."""
 _SHREDDED = "typed_value"
 """The field of a file that stores some values of a VARIANT as another type."""
+_CAST: Final = "cast the column before the write"
 _PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 """The types that dictionaries of views are decoded to."""
 
@@ -121,9 +122,14 @@ def _decoded(array: pa.DictionaryArray, target: pa.DataType, path: str) -> pa.Ar
 
 def _refusal(source: pa.DataType, target: pa.DataType, path: str, why: str) -> SchemaError:
     return SchemaError(
-        f"column {path!r} is {source} and cannot be stored as the table's {target}: {why[:200]}; "
-        "cast the column before the write"
+        f"column {path!r} is {source} and cannot become the table's {target}: {why[:200]}; {_CAST}"
     )
+
+
+def of_file(error: SchemaError, file: str) -> SchemaError:
+    """Return an error of `conform` for the rows of a file, which no writer can cast any more."""
+    alter = "alter the table's column to a type that holds all values of its files, such as string"
+    return SchemaError(f"{file}: {error}".replace(_CAST, alter))
 
 
 def is_shredded(stored: pa.StructType, wanted: pa.StructType) -> bool:

@@ -141,6 +141,13 @@ def switched_off(options: MetadataOptions, there: Iterable[str]) -> frozenset[st
     return frozenset(with_dependents(off, there))
 
 
+def left_partitions(there: Collection[str], given: WriteOptions) -> frozenset[str]:
+    """Return the partitions that a write by some options leaves of those of a metadata table."""
+    if given.metadata_enable is False:
+        return frozenset()
+    return frozenset(there) - switched_off(given.metadata, there)
+
+
 def with_dependents(names: Collection[str], there: Iterable[str]) -> Iterator[str]:
     """Yield those of the partitions there are that have some names, or that need one of these."""
     for name in there:

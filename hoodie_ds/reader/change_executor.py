@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
-from hoodie_ds.errors import NotFoundError, TimelineError
+from hoodie_ds.errors import NotFoundError, SchemaError, TimelineError
 from hoodie_ds.formats.log.cdc_block import (
     AFTER,
     BEFORE,
@@ -24,7 +24,7 @@ from hoodie_ds.formats.log.cdc_block import (
 )
 from hoodie_ds.formats.log.log_block import read_blocks
 from hoodie_ds.formats.renaming import Renaming
-from hoodie_ds.formats.schema_conversion import conform_column
+from hoodie_ds.formats.schema_conversion import conform_column, of_file
 from hoodie_ds.reader.commit_range import moment
 from hoodie_ds.reader.json_strings import json_objects
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -179,7 +179,10 @@ class ChangeExecutor:
         if renaming is not None:
             image = Renaming({name: (name, renaming)}).renamed(logged.select([name])).column(0)
             columns = without_meta_columns(self.pinned.schema)
-            column = conform_column(image, pa.struct(list(columns)), name)
+            try:
+                column = conform_column(image, pa.struct(list(columns)), name)
+            except SchemaError as error:
+                raise of_file(error, f"change data of {task.instant.time}") from error
         return _whole(column)
 
     def _looked_up(

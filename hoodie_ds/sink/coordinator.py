@@ -28,7 +28,7 @@ from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.metadata_table.column_index import indexed_columns
 from hoodie_ds.metadata_table.compaction import is_noted
-from hoodie_ds.metadata_table.creation import switched_off, wanted_partitions
+from hoodie_ds.metadata_table.creation import left_partitions, switched_off, wanted_partitions
 from hoodie_ds.record.keys.keygen import KeyGenerator
 from hoodie_ds.record.merge.hook_merger import merger_of
 from hoodie_ds.services.context import ServiceContext
@@ -295,7 +295,8 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         numbered = numbered_to_write(table, timeline, columns, self.options) if table else None
         if table is not None:
-            check_indexed_columns(table, stored, columns)
+            partitions = left_partitions(properties.metadata_partitions, self.options)
+            check_indexed_columns(table, partitions, stored, columns)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
         merger_of(properties, self.options.merge_hook)  # refuses a hook that cannot be imported

@@ -50,10 +50,12 @@ from hoodie_ds.transaction.pending_action import write_action
 class ColumnChange:
     """What a write without rows does to the table's columns."""
 
+    statement: tuple[bytes, ...]  # the changes, by which a repeated write is recognised
     before: pa.Schema  # the user columns that the table had
-    first: str  # those columns with numbers, as JSON, if the write is the first to number them
-    added: tuple[str, ...]  # columns that batches have added, by their names from now on
-    changes: bool  # whether anything changes
+    first: str = ""  # those columns with numbers, as JSON, if the write is the first to number them
+    added: tuple[str, ...] = ()  # columns that batches have added, by their names from now on
+    changes: bool = False  # whether anything changes
+    is_committed: bool = False  # whether the table has the write under its number already
 
 
 Change: TypeAlias = RowChange | RowMerge

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY, ROW_OPERATION
-from hoodie_ds.errors import CorruptFileError, NotFoundError, UnsupportedTableError
+from hoodie_ds.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.formats.schema_conversion import conform, of_file
 from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.hints import COPY
 from hoodie_ds.record.deletes import DeleteMarker, deletes_among
@@ -187,12 +187,13 @@ class LogReader:
         if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
             absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]
             lacking = np.tile(np.array(absent, dtype=np.bool_), (rows.num_rows, 1))
-        if self.virtual_keys is None:
-            rows = conform(relabelled(rows, self.schema), self.schema)
-        else:
-            sources = self.virtual_keys.sources(self.schema)
+        made = self.virtual_keys
+        sources = self.schema if made is None else made.sources(self.schema)
+        try:
             rows = conform(relabelled(rows, sources), sources)
-            rows = self.virtual_keys.complete(rows, self.schema)
+        except SchemaError as error:
+            raise of_file(error, log.path) from error
+        rows = rows if made is None else made.complete(rows, self.schema)
         ordering = tuple(resolve(rows, p) for p in self.ordering_fields)
         return RecordSet(rows, deleted, ordering, lacking=lacking)
 

@@ -7,7 +7,7 @@ microseconds. Of other types than these the string depends on the engine, or on 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -93,9 +93,16 @@ def kept_indexes(table: Table) -> Iterator[SecondaryIndex]:
             yield index
 
 
-def check_indexed_columns(table: Table, before: pa.Schema | None, after: pa.Schema) -> None:
-    """Refuse columns of a write whose values would be other strings in a secondary index."""
+def check_indexed_columns(
+    table: Table, partitions: Collection[str], before: pa.Schema | None, after: pa.Schema
+) -> None:
+    """Refuse columns of a write whose values would be other strings in a secondary index.
+
+    `partitions` are those that the write leaves of the metadata table.
+    """
     for index in secondary_indexes(table):
+        if index.partition not in partitions:
+            continue
         kinds = {kind_of_strings(schema, index.column) for schema in (before or after, after)}
         if len(kinds) > 1 or None in kinds:
             drop = command("metadata", "drop", table.storage.root, "--partition", index.partition)

@@ -115,6 +115,9 @@ def test_a_column_keeps_the_strings_of_its_values(tmp_path: Path) -> None:
     rows = rows.set_column(at, "qty", rows.column("qty").cast(pa.float64()))
     with pytest.raises(SchemaError, match=r"qty.*secondary_index_by_name.*metadata drop"):
         HoodieTable(str(path)).upsert(rows)
+    HoodieTable(str(path)).upsert(
+        rows, {"hoodie.metadata.global.record.level.index.enable": "false"}
+    )
 
 
 def test_a_column_keeps_its_name(tmp_path: Path) -> None:
@@ -126,6 +129,10 @@ def test_a_column_keeps_its_name(tmp_path: Path) -> None:
     ):
         with pytest.raises(SchemaError, match=r"name.*secondary_index_by_name.*metadata drop"):
             change.execute()
+    without = {"hoodie.metadata.enable": "false"}
+    assert change.execute(without, dry=True)
+    assert change.execute(without)
+    assert not table.properties.metadata_partitions
 
 
 def test_the_values_of_some_types_are_not_kept(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import (
     HoodieError,
     OptionError,
+    ReplayMismatchError,
     SchemaError,
     UnsupportedTableError,
     WriteConflictError,
@@ -27,6 +28,7 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.table_alteration import altered
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.alteration import AlteredColumns
 from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.transaction.open_instant import open_instant
@@ -110,6 +112,39 @@ def test_a_commit_says_that_it_alters_and_a_comment_stays(place: Place) -> None:
     commit = read_commit(place.storage, place.table.timeline.commits[-1])
     for key in ("schema", "latest_schema"):
         assert commit.extra[key].count("in euros") == 1
+
+
+def test_a_numbered_alteration_is_made_once(place: Place) -> None:
+    once = {
+        "hoodie.datasource.write.streaming.checkpoint.identifier": "nightly",
+        "hoodie.datasource.write.batch.identifier": "7",
+    }
+    change = place.table.alter().rename("fare", "cost").add("tip", pa.float64())
+    first = change.execute(once)
+    place.table.upsert(place.table.read(columns=first.after.names))
+    before, names = place.storage.files, place.table.schema.names
+    for dry in (True, False):
+        again = change.execute(once, dry=dry)
+        assert (again.already_committed, bool(again), again.instant_time) == (True, False, None)
+        assert again.after.names == again.before.names == names[5:]
+        assert "committed already" in str(again)
+        with pytest.raises(ReplayMismatchError, match="came again with"):
+            place.table.alter().rename("cost", "price").execute(once, dry=dry)
+    assert place.storage.files == before
+    place.table.rollback()
+    place.table.rollback(first.instant_time)
+    assert change.execute(once).after == first.after
+
+
+def test_a_value_that_does_not_fit_tells_readers_what_to_do(place: Place) -> None:
+    place.table.alter().add("day", pa.string()).execute()
+    place.table.update({"day": "2024-02-30", "ts": 2}, where="id = '1'")
+    place.table.alter().retype("day", pa.date32()).execute()
+    with pytest.raises(SchemaError, match=r"'day' is string.*alter the table's column") as error:
+        place.table.read()
+    assert "before the write" not in str(error.value)
+    place.table.alter().retype("day", pa.string()).execute()
+    assert place.read("id", "day") == [("1", "2024-02-30"), ("2", None)]
 
 
 REFUSED: dict[str, Callable[[TableAlteration], TableAlteration]] = {
@@ -329,7 +364,7 @@ def test_what_is_later_than_an_alteration_is_a_conflict(other: str) -> None:
         replace(options, allow_empty_commit=True), place.storage, place.clock, place.ids, NoPauses()
     )
     batch = writer.begin_alteration(
-        partial(altered, [lambda columns: columns.rename("fare", "cost")])
+        partial(altered, [partial(AlteredColumns.rename, path="fare", name="cost")])
     )
     assert batch is not None
     message = write_task(batch, TaskId(), None, (), sole_writer=True)

@@ -206,7 +206,7 @@ CHANGES_BY_FILTER = [
     Mutant(
         "a numbered update by a filter is recognised by its rows",
         Text(
-            "if batch.plan.change is not None:\n        statement",
+            "if change is not None:\n        statement",
             "if False:\n        statement",
         ),
         f"{_BY_FILTER}::test_a_numbered_update_is_recognised_by_what_it_does",
@@ -749,7 +749,7 @@ TYPES = [
     ),
     Mutant(
         "microseconds in a log block are believed where the table says milliseconds",
-        Text("conform(relabelled(rows, self.schema), self.schema)", "conform(rows, self.schema)"),
+        Text("conform(relabelled(rows, sources), sources)", "conform(rows, sources)"),
         f"{_TIMES}::test_milliseconds_that_files_call_microseconds_were_read_as_such[Avro logs]",
         "2023 is read, and stored by the next compaction, as January 1970",
     ),
@@ -1205,8 +1205,8 @@ METADATA_TABLES = [
     Mutant(
         "an indexed column may become another one of its name",
         Text(
-            "check_indexed_columns(table, plan.schema, columns.same)",
-            "check_indexed_columns(table, plan.schema, columns.columns)",
+            "check_indexed_columns(table, partitions, plan.schema, columns.same)",
+            "check_indexed_columns(table, partitions, plan.schema, columns.columns)",
         ),
         f"{_VALUES_KEPT}::test_a_column_keeps_its_name",
         "a secondary index has values of the column that was dropped",
@@ -3171,6 +3171,12 @@ LOCKS_AND_TURNS = [
         "tests/integration/test_alter.py"
         "::test_statistics_by_names_are_not_beside_files_of_other_names",
         "P12: Hudi skips files that have the column under its former name",
+    ),
+    Mutant(
+        "an alteration under a taken number is not compared with the one that took it",
+        Text("change = batch.plan.change or batch.plan.columns", "change = batch.plan.change"),
+        "tests/integration/test_alter.py::test_a_numbered_alteration_is_made_once",
+        "P1: other changes are answered as committed",
     ),
     Mutant(
         "columns are renamed under a Delta log",

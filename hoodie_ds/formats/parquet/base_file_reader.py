@@ -25,7 +25,7 @@ from hoodie_ds.formats.parquet.bloom_filter import (
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
 from hoodie_ds.formats.renaming import Renaming
-from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.formats.schema_conversion import conform, of_file
 from hoodie_ds.formats.timestamp_repair import relabelled
 from hoodie_ds.hints import COPY
 
@@ -299,7 +299,7 @@ class BaseFileReader:
         try:
             yield
         except SchemaError as error:
-            raise SchemaError(f"{self._name}: {error}") from error
+            raise of_file(error, self._name) from error
         # Arrow reports a damaged page as OSError; errors of the storage itself are typed already.
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
             raise CorruptFileError(

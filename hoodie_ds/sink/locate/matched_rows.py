@@ -24,6 +24,7 @@ from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, encode_locations
+from hoodie_ds.sink.messages import WriteResult
 from hoodie_ds.sink.records import are_deletes, check_stored_keys, partitions_of
 from hoodie_ds.sink.row_change import NewValue, RowChange
 from hoodie_ds.sink.write_plan import WritePlan
@@ -71,6 +72,15 @@ def matched_rows(
                 check_stored_keys(plan, found)
                 rows = _changed(plan, found.select(taken))
                 yield from places.of(task.slice.group, rows).to_batches()
+
+
+def count_matched(plan: WritePlan) -> WriteResult:
+    """Return what a change by a filter would do, without an instant."""
+    found, deleted = 0, 0
+    for batch in matched_rows(plan):
+        found += batch.num_rows
+        deleted += int(are_deletes(plan, pa.Table.from_batches([batch])).sum())
+    return WriteResult(updated=found - deleted, deleted=deleted)
 
 
 def may_hold_matches(plan: WritePlan) -> Callable[[FileGroupId], bool]:

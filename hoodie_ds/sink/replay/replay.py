@@ -36,6 +36,7 @@ from hoodie_ds.sink.replay.past_writers import recall
 from hoodie_ds.sink.replay_guard import BATCH_KEY, BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.schema_on_read import ALTER_SCHEMA
 from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.transaction.rolled_back_batches import rolled_back_batches
 
@@ -150,11 +151,12 @@ def total_digest(messages: Sequence[TaskCommitMessage], formerly: bool = False) 
     """Return the digest of a whole batch from the messages of all of its tasks.
 
     `formerly` asks for the one that earlier releases stored, if tasks have it. A batch that changes
-    rows by a filter is recognised by what it does, not by its rows.
+    the table's own rows, or its columns, is recognised by what it does, not by its rows.
     """
     batch = messages[0].batch
-    if batch.plan.change is not None:
-        statement = pa.table({"statement": batch.plan.change.statement})
+    change = batch.plan.change or batch.plan.columns
+    if change is not None:
+        statement = pa.table({"statement": [*change.statement]})
         return replace(InputDigest.of(statement), num_rows=0)
     digests = ((formerly and message.formerly) or message.digest for message in messages)
     total = reduce(add, digests, InputDigest())
@@ -173,6 +175,18 @@ def _unusual_operation(plan: WritePlan) -> Operation | None:
         case Operation.INSERT | Operation.BULK_INSERT:  # which add the same rows
             return Operation.INSERT if plan.index is not None else None
     return plan.operation
+
+
+def is_committed(plan: WritePlan) -> bool:
+    """Whether the table has a numbered write without rows; see `check_replay`."""
+    batch = Batch(plan, ReplayGuard(), "", "", "", None)
+    given, storage = batch.given_id, plan.table.storage
+    if given is None:
+        return False
+    guard = recall(storage, plan.timeline, ReplayGuard.load(storage, plan.timeline), given)
+    if guard.holds(given):
+        check_replay([TaskCommitMessage(batch, given)], guard)
+    return guard.holds(given)
 
 
 def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> None:
@@ -235,6 +249,8 @@ def check_replay(messages: Sequence[TaskCommitMessage], guard: ReplayGuard) -> N
 def _operations(batch: Batch, batch_id: BatchId) -> tuple[str, str]:
     """What a batch was written as and comes again as; empty if that is the same or not known."""
     now, identity = batch.plan.operation.value, batch_id.to_json()
+    if batch.plan.columns is not None:
+        now = ALTER_SCHEMA.lower()
     with suppress(NotFoundError, CorruptFileError):  # archived meanwhile, or damaged
         for instant in batch.timeline.commits_backwards():
             commit = read_commit(batch.table.storage, instant)

@@ -161,9 +161,11 @@ def test_rows_are_deleted_by_what_they_are(table: HoodieTable, path: Path) -> No
 def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> None:
     words = ["--set", "fare = 2.5", "--set", "ts=7", "--where", "id = b", "--yes"]
     lines = done("update", path, *words).lines
-    assert lines[0] == "1 row updated, but for those with these values"
-    assert lines[1:] == [f"done: 1 row updated at {times(table)[-1]}"]
-    assert done("update", path, *words).lines[1:] == ["no row to change, nothing to do"]
+    assert lines == ["1 row updated", f"done: 1 row updated at {times(table)[-1]}"]
+    assert done("update", path, *words).lines == ["no row to change, nothing to do"]
+    for sql, error in (("price * 2", "price"), ("'a'", "column 'fare'"), ("ts / 0", "")):
+        dry = run("update", path, "--expr", f"fare = {sql}", "--dry-run")
+        assert (dry.code == 0, error in dry.err) == (not error, True)
     done("update", path, "--expr", "fare = CASE id WHEN 'b' THEN fare / 4 END", "--yes")
     assert table.read()["fare"].drop_null().to_pylist() == [0.625]
     assert "give --set or --expr" in run("update", path, "--yes").err
