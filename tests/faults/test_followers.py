@@ -138,7 +138,7 @@ class Followed(Play):
     [
         pytest.param("upsert, mor", "6", CRASHES, id="upsert, crashes"),
         pytest.param("upsert, mor", "6", ERRORS, id="upsert, errors"),
-        pytest.param("rollback, cow", "9", CRASHES, id="rollback, crashes"),
+        pytest.param("rollback, cow", "9", CRASHES, id="rollback, crashes", marks=pytest.mark.slow),
         pytest.param("rollback, cow", "9", ERRORS, id="rollback, errors", marks=pytest.mark.slow),
         pytest.param("first batch, cow", "9", CRASHES, id="first batch, crashes"),
         pytest.param(

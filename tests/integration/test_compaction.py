@@ -309,6 +309,7 @@ def test_a_hook_that_fails_after_the_first_rows_leaves_no_file(tmp_path: Path) -
     assert found_rows(table) == [("a", "x", 1, 1.0), ("b", "x", 2, 1.0)]
 
 
+@pytest.mark.slow
 def test_keys_of_a_large_base_file_are_compared_in_several_parts(tmp_path: Path) -> None:
     """One row of each part is replaced, removed or stays, and none beside it."""
     count = 1_200_000

@@ -28,6 +28,7 @@ def test_without_a_bug_the_same_tests_pass(every: int) -> None:
     assert code == PASSED, output
 
 
+@pytest.mark.slow
 def test_bugs_have_names_of_their_own_and_tests_that_exist() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
     code, output = run_tests(["--collect-only", *sorted({mutant.test for mutant in MUTANTS})])

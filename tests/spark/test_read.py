@@ -102,7 +102,7 @@ def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> N
     assert read_trips(df) == before
 
 
-@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize("vectorized", [pytest.param("true", marks=pytest.mark.slow), "false"])
 def test_rows_are_left_out_in_any_part_of_a_file(
     spark: Any, vectorized: str, tmp_path: Path
 ) -> None:
@@ -213,7 +213,9 @@ def test_no_rows_are_left_out_whatever_the_session_ignores(
             spark.conf.unset(key)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    "kind", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.slow), "MERGE_ON_READ"]
+)
 def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, BUCKETS: "4"})
     table.upsert(trips(*((f"k{i}", "xyz"[i % 3], i, float(i)) for i in range(60))))
