@@ -54,7 +54,8 @@ TABLES = {
     "version 9, mor-parquet": {**BASE, **PARTITIONED, **MOR, **PARQUET, TABLE_VERSION: "9"},
     "version 8, mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO, TABLE_VERSION: "8"},
 }
-NEWER = {name for name in TABLES if name.startswith("version")}
+OURS = {"cow-partitioned", "mor-avro", "version 8, cow", "version 9, mor-parquet"}
+THEIRS = {"cow", "mor-parquet-partitioned", "version 9, cow", "version 8, mor-avro"}
 
 
 @dataclass
@@ -153,7 +154,7 @@ class Game:
         assert_same_rows(self.jvm.read(self.path), mine)
 
 
-@pytest.mark.parametrize("name", by_day(TABLES, NEWER | {"cow-partitioned", "mor-avro"}))
+@pytest.mark.parametrize("name", by_day(TABLES, OURS))
 def test_a_table_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     for _ in range(3):
@@ -164,7 +165,7 @@ def test_a_table_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game.ours()
 
 
-@pytest.mark.parametrize("name", by_day(TABLES, NEWER | {"cow", "mor-parquet-partitioned"}))
+@pytest.mark.parametrize("name", by_day(TABLES, THEIRS))
 def test_a_table_of_theirs(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     game = Game(tmp_path / "t", TABLES[name], jvm_hudi)
     game.theirs()

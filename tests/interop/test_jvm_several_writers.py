@@ -23,7 +23,7 @@ from hoodie_ds.timeline.paths import FILE_LOCK
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi, JvmHudiError
 from tests.rows import assert_same_rows
-from tests.tables import TRIPS, TYPE, TYPES, found, trips
+from tests.tables import TRIPS, TYPE, found, trips
 
 pytestmark = pytest.mark.jvm
 
@@ -64,7 +64,7 @@ class Table:
         return found(table)
 
 
-@pytest.fixture(params=[*((kind, "6") for kind in TYPES), (TYPES[1], "9")], ids="-".join)
+@pytest.fixture(params=[("COPY_ON_WRITE", "6"), ("MERGE_ON_READ", "9")], ids="-".join)
 def table(request: pytest.FixtureRequest, jvm_hudi: JvmHudi, tmp_path: Path) -> Table:
     place = Table(jvm_hudi, tmp_path / "t", *request.param)
     write(place.ours(), trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))()

@@ -185,7 +185,7 @@ class Counting:
 
 @pytest.mark.parametrize(
     ("table_type", "version"),
-    by_day(product(TYPES, VERSIONS), {("MERGE_ON_READ", "9")}),
+    by_day(product(TYPES, VERSIONS), {("MERGE_ON_READ", 9)}),
 )
 def test_a_batch_costs_as_many_operations_after_1200_commits_as_after_60(
     table_type: str, version: int
