@@ -440,7 +440,7 @@ class HoodieTable:
         return Scanner(self._query({QueryOptions.as_of.key: time}), columns, filter)
 
     def count(self, filter: Filter | None = None) -> int:
-        """Return the number of latest rows, reading few columns.
+        """Return the number of latest rows; see `Scanner.count_rows`.
 
         Parameters
         ----------
@@ -466,13 +466,7 @@ class HoodieTable:
         columns : str or iterable of str, optional
             As for `read`.
         """
-        scanner, found, rows = self.scan(columns), list[pa.RecordBatch](), 0
-        for batch in scanner.to_batches():
-            found.append(batch)
-            rows += batch.num_rows
-            if rows >= n:
-                break
-        return pa.Table.from_batches(found, scanner.schema).slice(0, max(n, 0))
+        return self.scan(columns).head(n)
 
     def to_pandas(
         self,

@@ -20,6 +20,11 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
+def without_columns(num_rows: int) -> pa.Table:
+    """Return a table of rows without columns, which tells their number."""
+    return pa.table({"": pa.nulls(num_rows)}).select([])
+
+
 def as_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return the values of a column without nulls; only numbers are not copied."""
     values: npt.NDArray[Any] = one_chunk(column).to_numpy(zero_copy_only=False)

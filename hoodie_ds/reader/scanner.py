@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Final
@@ -14,7 +14,7 @@ from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.filters.given import Filter, predicate_of
-from hoodie_ds.filters.predicate import columns_used
+from hoodie_ds.filters.predicate import ALL, columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
@@ -74,7 +74,7 @@ class Scanner:
         others = [name for name in names if name in needed]
         self._fetched = names if used is None else [*self._wanted, *others]
         if not self._fetched:
-            # Without a column Arrow would lose the number of rows.
+            # Without a column batches would lose the number of rows.
             self._fetched = [name for name in names if name == COMMIT_TIME] or names[:1]
 
     @property
@@ -86,7 +86,7 @@ class Scanner:
         """Return all rows."""
         plan = self._plan()
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hoodie-reader") as pool:
-            parts = pool.map(lambda task: list(self._rows(plan, task)), plan.tasks)
+            parts = pool.map(lambda task: list(self._rows(plan, task, self._fetched)), plan.tasks)
             empty = pa.schema(map(plan.schema.field, self._fetched)).empty_table()
             return pa.concat_tables([empty, *chain.from_iterable(parts)]).select(self._wanted)
 
@@ -97,17 +97,33 @@ class Scanner:
         are merged, their bytes and the newest record of each key. Rows of a file come in order; of
         two files they are mixed.
         """
-        for rows in self._streamed():
+        for rows in self._streamed(self._fetched):
             yield from rows.select(self._wanted).to_batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return a reader of the rows, which reads as it is read from; see `to_batches`."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
+    def head(self, num_rows: int) -> pa.Table:
+        """Return the rows that are read first, `num_rows` at most, and read no further."""
+        plan, left = self._plan(), num_rows
+        found = [pa.schema(map(plan.schema.field, self._fetched)).empty_table()]
+        pieces = (self._rows(plan, task, self._fetched) for task in plan.tasks)
+        rows = chain.from_iterable(pieces)
+        while left > 0 and (piece := next(rows, None)) is not None:
+            found.append(piece.slice(0, left))
+            left -= found[-1].num_rows
+        return pa.concat_tables(found).select(self._wanted)
+
     def count_rows(self) -> int:
-        """Return the number of rows, reading few columns."""
+        """Return the number of rows, reading few columns.
+
+        Without a filter none is read of a file that has no log files: its footer has the number,
+        and its checksum is not compared.
+        """
         counted = Scanner(self._query, (), self._predicate)
-        return sum(int(rows.num_rows) for rows in counted._streamed())
+        columns = [] if self._predicate == ALL else counted._fetched
+        return sum(int(rows.num_rows) for rows in counted._streamed(columns))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as a stream of Arrow's C data interface."""
@@ -116,11 +132,11 @@ class Scanner:
     def _plan(self) -> ScanPlan:
         return self._query.plan(self._predicate)
 
-    def _rows(self, plan: ScanPlan, task: ScanTask) -> Iterator[pa.Table]:
-        for rows in plan.executor.read(task, self._fetched):
+    def _rows(self, plan: ScanPlan, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
+        for rows in plan.executor.read(task, columns):
             yield matching(rows, self._predicate)
 
-    def _streamed(self) -> Iterator[pa.Table]:
+    def _streamed(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of a few tasks at a time in turn, each one piece ahead."""
         plan = self._plan()
         tasks = iter(plan.tasks)
@@ -131,13 +147,13 @@ class Scanner:
                 ahead.append((rows, pool.submit(next, rows, None)))
 
             for task in islice(tasks, _STREAMED_AT_ONCE):
-                go_on(self._rows(plan, task))
+                go_on(self._rows(plan, task, columns))
             while ahead:
                 rows, piece = ahead.popleft()
                 found = piece.result()
                 if found is None:
                     for task in islice(tasks, 1):
-                        go_on(self._rows(plan, task))
+                        go_on(self._rows(plan, task, columns))
                     continue
                 go_on(rows)
                 if found.num_rows:

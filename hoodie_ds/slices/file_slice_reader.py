@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask, without_columns
 from hoodie_ds.columns.meta_columns import META_FIELDS, RECORD_KEY
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -164,7 +164,8 @@ class FileSliceReader:
 
         `keep_dictionaries` is for string columns of the base file, see `BaseFileReader`. Rows that
         `pruner` rules out may come nevertheless. `part` is a number and a count of parts of a base
-        file without log files; the reader of the first part compares the file's checksum.
+        file without log files; the reader of the first part compares the file's checksum. Without
+        columns rows are only counted: of such a file its footer is read, and no checksum compared.
         """
         is_alone = counts is None and changes is None and lacking is None
         counts = counts or MergeCounts()
@@ -173,7 +174,7 @@ class FileSliceReader:
         with naming_remedies(self.view.storage, self.view.timeline):
             logs = self.open_logs(slice_)
             outcomes, key = merge_outcomes(self.view.storage), None
-            if self.remembers and is_alone and columns and (pruner is None or pruner.keys is None):
+            if self.remembers and is_alone and (pruner is None or pruner.keys is None):
                 key = self.outcome_key(slice_, logs)
             known = None if key is None else outcomes.get(key) or self.located(slice_, logs)
             if known is not None:
@@ -184,6 +185,8 @@ class FileSliceReader:
                 slice_, logs, columns, whole, counts, pruner, places
             )
             if logged is None:
+                if not columns and slice_.base is not None:
+                    slice_ = replace(slice_, base=replace(slice_.base, checksum=None))
                 with self._base(slice_, keep_dictionaries, pruner, part) as base:
                     yield from base.pieces(columns)
                 return
@@ -196,7 +199,7 @@ class FileSliceReader:
                         staying.append(keep)
                     if changes is not None:
                         changes.removed(rows.filter(pa.array(~keep)))
-                    yield rows.select(columns).filter(pa.array(keep))
+                    yield rows.filter(pa.array(keep)).select(columns)
             found, added = self._added(slice_, logs, columns, merge, places, lacking)
             for new in added:
                 if changes is not None:
@@ -216,6 +219,9 @@ class FileSliceReader:
         pruner: RowPruner | None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a slice whose merge has a known outcome."""
+        if not columns:
+            yield without_columns(known.num_live)
+            return
         with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
             yield from base.staying(columns, known.staying())
         yield from self.rows_at(logs, known.records, columns)
@@ -270,6 +276,8 @@ class FileSliceReader:
         self, logs: OpenLogs, places: Positions, columns: Sequence[str]
     ) -> Iterator[pa.Table]:
         """Yield the rows at some places of log files."""
+        if not columns:
+            return iter([without_columns(sum(map(len, places.values())))])
         schema = pa.schema(map(self.schema.field, columns))
         reader = LogReader(
             self.view, schema, (), None, held_bytes=self.held_bytes, history=self.history

@@ -51,6 +51,11 @@ class MergeOutcome:
         return np.unpackbits(self.packed, count=self.num_rows).view(np.bool_)
 
     @property
+    def num_live(self) -> int:
+        """The number of rows of the slice."""
+        return int(self.staying().sum()) + sum(map(len, self.records.values()))
+
+    @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
         return _ENTRY_BYTES + self.packed.nbytes + sum(p.nbytes for p in self.records.values())

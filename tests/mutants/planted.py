@@ -1904,6 +1904,7 @@ RECOVERIES = [
 
 _GIVEN = "tests/unit/filters/test_given.py"
 _SCANNER = "tests/unit/reader/test_scanner.py"
+_COSTS = "tests/integration/test_read_costs.py"
 
 READS = [
     Mutant(
@@ -2223,6 +2224,30 @@ READS = [
         Text("start, end = ends[number : number + 2]", "start, end = ends[0], ends[-1]"),
         "tests/unit/slices/test_merge_outcomes.py::test_each_later_batch_is_seen",
         "P1: replaced rows come back, and others are lost",
+    ),
+    Mutant(
+        "rows that log files add to a known merge are not counted",
+        within("MergeOutcome.num_live", sum=returns(0)),
+        f"{_COSTS}::test_rows_of_a_known_merge_are_counted_without_the_base_file[9]",
+        "a wrong count of rows",
+    ),
+    Mutant(
+        "a file is read whole to count its rows",
+        Text("if not columns and slice_.base is not None:", "if False:"),
+        f"{_COSTS}::test_rows_are_counted_by_footers_alone[6]",
+        "a count costs as much as a scan",
+    ),
+    Mutant(
+        "a column of an Avro block is taken for the one before it",
+        instead(
+            "AvroType.with_fields",
+            lambda fields, node, names: Changed(
+                fields(node, names), children=fields(node, names).children[::-1]
+            ),
+        ),
+        "tests/unit/formats/log/test_data_block.py"
+        "::test_few_columns_are_those_of_the_whole_block[encode_avro_block]",
+        "P1: a query shows values of other columns",
     ),
     Mutant(
         "a log compaction is as new as where it lies",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final
@@ -48,33 +48,64 @@ class DatumReader:
     """Reads single data of one Avro type, each from its own bytes.
 
     With `plain` maps are dicts and enums symbols, instead of pairs and numbers, which are converted
-    to Arrow arrays faster.
+    to Arrow arrays faster. Of records only the fields among `fields` are read, others are skipped.
     """
 
-    def __init__(self, node: AvroType, name: str, *, plain: bool = False) -> None:
+    def __init__(
+        self,
+        node: AvroType,
+        name: str,
+        *,
+        plain: bool = False,
+        fields: Collection[str] | None = None,
+    ) -> None:
         self._name = name
         parse = _parsed_once if node.weight <= _REMEMBERED_MAX else _parsed
         with damage_in(name):
             self._schema = parse(node, plain)
+        self._wanted = None
+        if fields is not None:
+            kept = [field for field in self._schema["fields"] if field["name"] in fields]
+            self._wanted = {**self._schema, "fields": kept}
 
     def read(self, data: bytes | memoryview) -> Any:  # noqa: ANN401
         """Return one datum as plain Python values; anything else is a `CorruptFileError`."""
-        buffer = io.BytesIO(data)
+        return self.read_each([data])[0]
+
+    def read_each(self, data: Iterable[bytes | memoryview]) -> list[Any]:
+        """Return several of them."""
+        found = []
         with damage_in(self._name):
-            datum = fastavro.schemaless_reader(buffer, self._schema)
-            if buffer.read(1):
-                raise ValueError("bytes are left over")
-        return datum
+            for datum in data:
+                buffer = io.BytesIO(datum)
+                found.append(fastavro.schemaless_reader(buffer, self._schema, self._wanted))
+                if buffer.read(1):
+                    raise ValueError("bytes are left over")
+        return found
 
 
-def decode_rows(rows: Iterable[bytes | memoryview], node: AvroType, name: str) -> pa.Table:
-    """Decode records, one byte string each, into columns of the types of `avro_to_arrow`."""
+def decode_rows(
+    rows: Iterable[bytes | memoryview],
+    node: AvroType,
+    name: str,
+    columns: Collection[str] | None = None,
+) -> pa.Table:
+    """Decode records, one byte string each, into columns of the types of `avro_to_arrow`.
+
+    Of those only `columns`, if they are few: to read a value costs little more than to skip it.
+    """
     schema = arrow_schema_of(node, name)
-    reader = DatumReader(node, name)
+    fields = None if columns is None else set(columns).intersection(node.names)
+    if fields is not None and not 0 < 2 * len(fields) <= len(node.names):
+        fields = None
+    reader = DatumReader(node, name, fields=fields)
+    if fields is not None:
+        node = node.with_fields(fields)
+        schema = pa.schema([field for field in schema if field.name in fields])
     remaining = iter(rows)
     batches = []
     # Record by record: an Avro record's length follows only from reading it. fastavro's loop is C.
-    while chunk := [reader.read(row) for row in itertools.islice(remaining, _ROWS_PER_CHUNK)]:
+    while chunk := reader.read_each(itertools.islice(remaining, _ROWS_PER_CHUNK)):
         structs = arrow_from_raw(chunk, node, pa.struct(list(schema)), name)
         batches.append(pa.RecordBatch.from_arrays(structs.flatten(), schema=schema))
     return pa.Table.from_batches(batches, schema=schema)

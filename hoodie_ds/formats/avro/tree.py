@@ -8,6 +8,7 @@ there are bytes, and never recurses deeper than the type.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -72,6 +73,11 @@ class AvroType:
         if self.kind is Kind.UNION and len(others) == 1 and len(self.children) == 2:
             return others[0]
         return None
+
+    def with_fields(self, names: Collection[str]) -> AvroType:
+        """Return a record with some of its fields only."""
+        kept = [(n, c) for n, c in zip(self.names, self.children, strict=True) if n in names]
+        return replace(self, names=tuple(n for n, _ in kept), children=tuple(c for _, c in kept))
 
 
 def parse_avro(text: str | bytes, name: str) -> AvroType:

@@ -84,7 +84,7 @@ def decode_data_block(
     """
     match block.block_type:
         case BlockType.AVRO_DATA:
-            return decode_avro_rows(block, name)
+            return decode_avro_rows(block, name, columns)
         case BlockType.PARQUET_DATA:
             schema = arrow_schema_of(_schema(block, name), name)
             source = pa.BufferReader(pa.py_buffer(block.content))
@@ -97,10 +97,12 @@ def decode_data_block(
     )
 
 
-def decode_avro_rows(block: LogBlock, name: str) -> pa.Table:
+def decode_avro_rows(
+    block: LogBlock, name: str, columns: Collection[str] | None = None
+) -> pa.Table:
     """Return the rows of a block that holds Avro records; see `decode_data_block`."""
     records = _split_records(memoryview(block.content), name)
-    return decode_rows(records, _schema(block, name), name)
+    return decode_rows(records, _schema(block, name), name, columns)
 
 
 def _schema(block: LogBlock, name: str) -> AvroType:

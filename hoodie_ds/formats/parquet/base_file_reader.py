@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hoodie_ds.columns.arrow_columns import without_columns
 from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.column_ranges import ColumnRange, ColumnRanges
@@ -234,7 +235,7 @@ class BaseFileReader:
             )
         if not present:
             counts = [self._file.metadata.row_group(number).num_rows for number in groups]
-            rows = conform(_counted(pa.table({}), sum(counts)), wanted)
+            rows = conform(without_columns(sum(counts)), wanted)
             yield self._complete(rows, selected)
             return
         while True:

@@ -118,6 +118,16 @@ def test_we_read_what_fastavro_encodes() -> None:
     assert decode_data_block(avro_block(framed(*records)), "f") == TABLE
 
 
+@pytest.mark.parametrize("encoded", [encode_avro_block, encode_parquet_block])
+def test_few_columns_are_those_of_the_whole_block(encoded: Callable[..., bytes]) -> None:
+    more = () if encoded is encode_avro_block else ("zstd",)
+    block = only_block(encoded(TABLE, AVRO, "1", *more))
+    for first, name in enumerate(SCHEMA.names):
+        for wanted in ([name], [name, "none such"], SCHEMA.names[first : first + 5]):
+            names = [n for n in SCHEMA.names if n in wanted]
+            assert decode_data_block(block, "f", columns=wanted) == TABLE.select(names)
+
+
 def test_pyarrow_reads_the_content_of_a_parquet_block() -> None:
     block = only_block(encode_parquet_block(TABLE, AVRO, "20250101000000000", "zstd"))
     file = pq.ParquetFile(io.BytesIO(block.content))
