@@ -3,7 +3,8 @@
 `register` makes the data source ``hoodie_py`` known to a Spark session; `read` returns a table as a
 DataFrame at the speed of Spark's own Parquet reader; `shuffle_by_file_group`
 sends each row to the task that owns its file group; `foreach_batch` writes where no data source
-can be registered; `run_services` runs table services as a job; `HoodieTable` works without Spark.
+can be registered; `run_services` runs table services as a job; `HoodieTable` works without Spark,
+and `scan_hudi` gives Polars a table.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from hoodie_ds.errors import (
 
 if TYPE_CHECKING:
     from hoodie_ds.api.hoodie_table import HoodieTable
+    from hoodie_ds.api.polars_scan import scan_hudi
     from hoodie_ds.api.table_alteration import TableAlteration
     from hoodie_ds.api.table_merge import TableMerge
     from hoodie_ds.config.properties.table_properties import TableProperties
@@ -164,6 +166,7 @@ __all__ = [
     "read",
     "register",
     "run_services",
+    "scan_hudi",
     "shuffle_by_file_group",
     "update",
 ]
@@ -218,6 +221,7 @@ _MODULES = {
     "read": "hoodie_ds.datasource.scan",
     "register": "hoodie_ds.datasource.registration",
     "run_services": "hoodie_ds.datasource.services_job",
+    "scan_hudi": "hoodie_ds.api.polars_scan",
     "shuffle_by_file_group": "hoodie_ds.datasource.shuffle",
     "update": "hoodie_ds.datasource.row_changes",
 }

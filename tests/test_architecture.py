@@ -26,6 +26,7 @@ DOORS = {
     "thrift": ("sync/",),
     "boto3": ("sync/",),
     "botocore": ("sync/", "storage/"),
+    "polars": ("api/polars_scan.py",),
     "duckdb": ("inspection/", "filters/sql_expression.py"),
     "logging": ("log.py", "sync/hive.py"),  # the latter silences the logger of thrift
 }

@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from hoodie_ds.api.arrow_input import Rows, arrow_rows
 from hoodie_ds.api.names_of_others import NAMES_OF_OTHERS
@@ -34,6 +35,7 @@ from hoodie_ds.inspection.inspector import Inspector
 from hoodie_ds.inspection.recorded_files import diverging_partitions
 from hoodie_ds.inspection.source import Source
 from hoodie_ds.reader.query import Query, open_query
+from hoodie_ds.reader.query_dataset import QueryDataset
 from hoodie_ds.reader.scanner import Scanner
 from hoodie_ds.record.merge.merge_hook import MergeHook
 from hoodie_ds.services.archiving import archive
@@ -438,6 +440,31 @@ class HoodieTable:
         """
         time = None if as_of is None else instant_time("as_of", as_of)
         return Scanner(self._query({QueryOptions.as_of.key: time}), columns, filter)
+
+    def to_pyarrow_dataset(self, as_of: Moment | None = None) -> ds.Dataset:
+        """Return the table as it is now as a `pyarrow.dataset.Dataset`, for queries by DuckDB.
+
+        DuckDB asks a dataset for the columns that a query needs, and passes filters on: what they
+        rule out is not opened. So do `polars.scan_pyarrow_dataset`, whose filters find other rows
+        than Polars where values are null or NaN, and `scan_hudi`, whose filters do not.
+
+        Parameters
+        ----------
+        as_of
+            As for `read`.
+
+        Raises
+        ------
+        TimelineError
+            See `read`.
+
+        Examples
+        --------
+        >>> trips = HoodieTable("/tmp/trips").to_pyarrow_dataset()  # doctest: +SKIP
+        >>> duckdb.sql("SELECT sum(fare) FROM trips WHERE city = 'oslo'")  # doctest: +SKIP
+        """
+        time = None if as_of is None else instant_time("as_of", as_of)
+        return QueryDataset(self._query({QueryOptions.as_of.key: time}))
 
     def count(self, filter: Filter | None = None) -> int:
         """Return the number of latest rows; see `Scanner.count_rows`.

@@ -6,17 +6,16 @@ what the query does not need is not read, and files that it rules out are not op
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.extras import remedy, require
 from hoodie_ds.reader.query import Query
+from hoodie_ds.reader.query_dataset import QueryDataset
 from hoodie_ds.reader.scanner import Scanner
 
 SHOWN: Final = 200
@@ -28,7 +27,7 @@ def query_rows(sql: str, query: Query) -> Iterator[pa.Table]:
     require("a query in SQL", remedy("sql"), "duckdb")
     import duckdb
 
-    table = _QueryDataset(query)
+    table = _Table(query)
     try:
         with refused("sql", sql), duckdb.connect() as session:
             session.execute("SET python_enable_replacements = false; SET TimeZone = 'UTC'")
@@ -56,27 +55,19 @@ def refused(option: str, sql: str) -> Iterator[None]:
         raise OptionError(option, sql[:SHOWN], f"DuckDB refuses it: {said}") from error
 
 
-class _QueryDataset(ds.Dataset):  # type: ignore[misc]
-    """The rows of a query, in the form of a dataset of Arrow."""
+class _Table(QueryDataset):
+    """The rows of a query, and why some could not be read, of which DuckDB passes only words on."""
 
     def __init__(self, query: Query) -> None:
-        self._query: Final = query
+        super().__init__(query)
         self.errors: Final = list[HoodieError]()
-        """Why rows could not be read, of which DuckDB passes only the words on."""
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns that can be asked for."""
-        return self._query.schema
-
-    def scanner(
-        self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None
-    ) -> _QueryScanner:
+    def scanner(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401
         """Return what reads some columns of the rows for which a filter is true."""
-        return _QueryScanner(Scanner(self._query, columns, filter), self.errors)
+        return _NotingErrors(super().scanner(*given, **named), self.errors)
 
 
-class _QueryScanner:
+class _NotingErrors:
     """A scanner as DuckDB takes it."""
 
     def __init__(self, scanner: Scanner, errors: list[HoodieError]) -> None:

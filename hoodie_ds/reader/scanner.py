@@ -82,6 +82,11 @@ class Scanner:
         """Columns that are returned."""
         return pa.schema(map(self._query.schema.field, self._wanted))
 
+    @property
+    def projected_schema(self) -> pa.Schema:
+        """The same, as scanners of Arrow call it."""
+        return self.schema
+
     def to_table(self) -> pa.Table:
         """Return all rows."""
         plan = self._plan()

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.datasource.scan import _STAYS
+from hoodie_ds.filters.predicate import ALL
 from hoodie_ds.formats.avro.schema import _ARROW_LEAVES, UTC_MICROS
 from hoodie_ds.formats.avro.tree import Kind
 from hoodie_ds.formats.hfile.reader import _Wanted
@@ -1904,6 +1905,7 @@ RECOVERIES = [
 
 _GIVEN = "tests/unit/filters/test_given.py"
 _SCANNER = "tests/unit/reader/test_scanner.py"
+_POLARS = "tests/unit/api/test_polars_scan.py"
 _COSTS = "tests/integration/test_read_costs.py"
 
 READS = [
@@ -2224,6 +2226,27 @@ READS = [
         Text("start, end = ends[number : number + 2]", "start, end = ends[0], ends[-1]"),
         "tests/unit/slices/test_merge_outcomes.py::test_each_later_batch_is_seen",
         "P1: replaced rows come back, and others are lost",
+    ),
+    Mutant(
+        "Arrow decides which rows Polars gets",
+        Text("return found.implied or ALL if isinstance(found, Opaque) else ALL", "return found"),
+        f"{_POLARS}::test_polars_finds_what_it_finds_in_all_rows[COPY_ON_WRITE]",
+        "P3: rows without a value that a query does not find",
+    ),
+    Mutant(
+        "filters of Polars reach no file",
+        within("_Source.__call__", _implied=returns(ALL)),
+        f"{_POLARS}::test_polars_reads_what_it_needs",
+        "a query reads the whole table",
+    ),
+    Mutant(
+        "filters of DuckDB are dropped",
+        instead(
+            "QueryDataset.scanner", lambda scanner, self, columns=None, **_: scanner(self, columns)
+        ),
+        "tests/unit/reader/test_query_dataset.py"
+        "::test_duckdb_finds_what_it_finds_in_all_rows[COPY_ON_WRITE]",
+        "P1: a query shows rows that its filter rules out",
     ),
     Mutant(
         "rows that log files add to a known merge are not counted",
