@@ -17,7 +17,7 @@ from hoodie_ds.columns.arrow_columns import Mask, Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.protocol import LookupContext
+from hoodie_ds.index.protocol import KeyLookup, LookupContext
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 from hoodie_ds.table.checksums import check_once
@@ -28,7 +28,7 @@ _FIRST_DISORDERED: Final = "\ue000"
 """From this character on the orders of Java strings and of UTF-8 bytes differ."""
 
 
-class FileLookup:
+class FileLookup(KeyLookup):
     """Looks record keys up in the files of slices, and in a cache of the keys read from them.
 
     With `use_bloom`, bloom filters are tested before keys are read.

@@ -26,6 +26,7 @@ from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.index.table_slices import TableSlices
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
@@ -75,6 +76,13 @@ class KeyLookup(Protocol):
         `live_only` a deleted key is in none.
         """
         ...
+
+    def find_anywhere(self, slices: TableSlices, keys: pa.Array) -> RecordLocations:
+        """Return where in a table, among the slices that are known then, each live key is.
+
+        All of its partitions are listed, unless an index knows which of them have the keys.
+        """
+        return self.find(slices.all(), keys, live_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Elsewhere the data files are asked, as by GLOBAL_BLOOM: a key that is stored is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,20 +17,23 @@ from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.hints import command
 from hoodie_ds.index.file_lookup import FileLookup
 from hoodie_ds.index.key_cache import KeyCache
-from hoodie_ds.index.protocol import LookupContext
+from hoodie_ds.index.protocol import KeyLookup, LookupContext
 from hoodie_ds.index.record_locations import RecordLocations
+from hoodie_ds.index.table_slices import TableSlices
 from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.record_index import places_of
 from hoodie_ds.metadata_table.stored import MetadataTable
-from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 
 
-class RecordLookup:
+class RecordLookup(KeyLookup):
     """Looks record keys up in the record index, or in the data files where it may be wrong."""
 
     def __init__(self, context: LookupContext) -> None:
         self._context = context
         self._files = FileLookup(context, KeyCache(context.memory_bytes), use_bloom=True)
+        self._slices: Sequence[FileSlice] | None = None
+        self._numbers: dict[FileGroupId, int] = {}
 
     @cached_property
     def _index(self) -> MetadataTable | None:
@@ -40,21 +43,40 @@ class RecordLookup:
         self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False
     ) -> RecordLocations:
         """Return the slice of each key; see `KeyLookup`. In the index a deleted key is in none."""
-        if self._index is not None:
-            positions = {slice_.group: number for number, slice_ in enumerate(slices)}
-            asked = keys.to_pylist()
-            places = dict(places_of(self._index, set(asked)))
-            strange = places.values() - positions.keys()
-            if not strange:
-                stored = {key: positions[group] for key, group in places.items()}
-                found = np.array([stored.get(key, -1) for key in asked], np.int64)
-                return replace(RecordLocations.nowhere(len(keys)), slices=found)
-            self._index = None
-            root = self._context.storage.root
-            Log(root).warning(
-                "the record index has keys in %s, which is not there, so keys are looked up in "
-                "data files; once %s has dropped the index the next write makes it again",
-                min(strange, key=str),
-                command("metadata", "drop", root, "--partition", RECORD_INDEX),
-            )
-        return self._files.find(slices, keys, live_only)
+        found = self._by_index(keys, lambda _: slices)
+        return found or self._files.find(slices, keys, live_only)
+
+    def find_anywhere(self, slices: TableSlices, keys: pa.Array) -> RecordLocations:
+        """Return the slice of each key of a table, whose partitions are listed that have some."""
+        return self._by_index(keys, slices.of) or self._files.find_anywhere(slices, keys)
+
+    def _by_index(
+        self, keys: pa.Array, slices_of: Callable[[set[str]], Sequence[FileSlice]]
+    ) -> RecordLocations | None:
+        """Where keys are by the index, in the slices of its partitions; None if it may be wrong."""
+        if self._index is None:
+            return None
+        asked = keys.to_pylist()
+        places = dict(places_of(self._index, set(asked)))
+        positions = self._positions(slices_of({one.partition_path for one in places.values()}))
+        strange = places.values() - positions.keys()
+        if not strange:
+            stored = {key: positions[group] for key, group in places.items()}
+            found = np.array([stored.get(key, -1) for key in asked], np.int64)
+            return replace(RecordLocations.nowhere(len(keys)), slices=found)
+        self._index = None
+        root = self._context.storage.root
+        Log(root).warning(
+            "the record index has keys in %s, which is not there, so keys are looked up in "
+            "data files; once %s has dropped the index the next write makes it again",
+            min(strange, key=str),
+            command("metadata", "drop", root, "--partition", RECORD_INDEX),
+        )
+        return None
+
+    def _positions(self, slices: Sequence[FileSlice]) -> Mapping[FileGroupId, int]:
+        """The positions of slices, which are mostly those of the look-up before."""
+        if slices is not self._slices:
+            self._slices = slices
+            self._numbers = {slice_.group: number for number, slice_ in enumerate(slices)}
+        return self._numbers

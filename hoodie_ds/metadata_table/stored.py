@@ -7,7 +7,7 @@ on that of the table: a writer completes it there first. Hudi on the JVM reads t
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,7 +26,7 @@ from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.block_order import BlockPlace, in_order
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import LogFileName
-from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.metadata_table import FIRST_SECOND
 from hoodie_ds.table.slicing import SLICINGS
@@ -46,6 +46,8 @@ _HASHED_KEYS: Final = 1_000
 """More keys than that are in all file groups, so their hashes are not worth the time."""
 LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
 """What such a delta commit of this library says in layout 1, whose instants have no end."""
+_HELD_BYTES: Final = 64 << 20
+"""Bytes of log files that are kept while a metadata table is open: each look-up needs them."""
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 
 
@@ -61,6 +63,7 @@ class MetadataTable:
     data: Timeline
     partitions: tuple[str, ...]
     _slices: dict[str, list[FileSlice]] = field(default_factory=dict, repr=False, compare=False)
+    _held: dict[LogFile, list[LogBlock]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def open(cls, table: Table, data: Timeline) -> MetadataTable | None:
@@ -183,7 +186,7 @@ class MetadataTable:
         """
         places: dict[BlockPlace, LogBlock] = {}
         for log in slice_.logs:
-            for number, block in enumerate(read_blocks(self.view.read_log(log), log.path)):
+            for number, block in enumerate(self._blocks_of(log)):
                 if block.block_type is BlockType.COMMAND:
                     undone = block.header.get(HeaderKey.TARGET_INSTANT_TIME)
                     places = {p: one for p, one in places.items() if p.time != undone}
@@ -191,6 +194,15 @@ class MetadataTable:
                     places[BlockPlace.of(log, number, block)] = block
         for place in in_order([p for p in places if self._counts(p)]):
             yield place, places[place]
+
+    def _blocks_of(self, log: LogFile) -> Iterable[LogBlock]:
+        """Return the blocks of a log file, which is read once while there is room."""
+        if log in self._held:
+            return self._held[log]
+        blocks = read_blocks(self.view.read_log(log), log.path)
+        if log.size + sum(held.size for held in self._held) > _HELD_BYTES:
+            return blocks
+        return self._held.setdefault(log, [*blocks])
 
     def _counts(self, place: BlockPlace) -> bool:
         is_complete = self.view.is_committed(place.time) and not self.data.is_pending(place.time)

@@ -213,7 +213,7 @@ def test_an_index_that_a_table_cannot_take_is_refused(tmp_path: Path) -> None:
         HoodieTable(str(tmp_path / "b"), {INDEX: "SIMPLE"}).upsert(trips(("a", "x", 1, 1.0)))
 
 
-class _Scan:
+class _Scan(KeyLookup):
     """Looks keys up among all that are stored."""
 
     def __init__(self, context: LookupContext) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,21 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.limits import Limits
 from hoodie_ds.config.properties import keys
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.index.file_lookup import FileLookup
 from hoodie_ds.metadata_table.record_index import trusted_index
+from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.sink.write_checks import _warn_once
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.table.metadata_table import not_kept
 from hoodie_ds.table.table import Table, open_table
+from hoodie_ds.testing import FaultyStorage, Recorder
+from hoodie_ds.testing.fault import Kind
 from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
 from tests.integration.test_record_index_kept import assert_indexed
 from tests.integration.test_several_batches import SPAN, stream, writer
@@ -284,3 +291,65 @@ def test_a_table_without_record_keys_has_none(tmp_path: Path) -> None:
     table.insert(ONE)
     with pytest.raises(OptionError, match="no record key fields"):
         table.create_metadata_table({MADE: "true"})
+
+
+def recorded(
+    path: Path, rows: pa.Table, limits: Limits, options: dict[str, str]
+) -> list[tuple[Kind, str]]:
+    """What a task asks the storage for as it writes a batch."""
+    recorder = Recorder()
+    storage = FaultyStorage(open_storage(str(path)), recorder=recorder)
+    parsed = replace(WriteOptions.parse({**options, "path": str(path)}), limits=limits)
+    coordinator = replace(Coordinator.of(parsed), storage=storage)
+    batch = coordinator.begin(rows.schema)
+    recorder.operations.clear()
+    batches = rows.to_batches(max_chunksize=1)
+    message = write_task(batch, TaskId(), None, batches, sole_writer=True)
+    asked = [(one.kind, one.path) for one in recorder.operations]
+    coordinator.commit([message])
+    return asked
+
+
+def test_only_partitions_with_keys_of_the_batch_are_listed(tmp_path: Path) -> None:
+    table = begun(tmp_path)
+    table.upsert(trips(*((f"k{n}", f"p{n}", 1, 1.0) for n in range(20))))
+    rows = trips(("k3", "p3", 2, 2.0), ("k5", "moved", 2, 2.0), ("new", "p7", 2, 2.0))
+    asked = recorded(tmp_path, rows, Limits(), RECORDS)
+    listed = {path for kind, path in asked if kind is Kind.LIST and not path.startswith(".hoodie")}
+    assert listed == {"p3", "p5", "p7", "moved"}
+    changed = [("k3", "p3", 2, 2.0), ("k5", "moved", 2, 2.0), ("new", "p7", 2, 2.0)]
+    assert {*changed} <= {*found(table)}
+    assert len(found(table)) == 2 + 20 + 1
+
+
+def test_each_of_several_look_ups_has_the_slices_of_its_partitions(
+    tmp_path: Path, no_files: None
+) -> None:
+    """Rows of little memory are looked up by parts of their keys."""
+    table = begun(tmp_path, **{"write.task.max.size": "4k"})
+    places = {f"{n:0100}": f"p{n}" for n in range(12)}
+    for ts in (1, 2):
+        table.upsert(pa.concat_tables(trips((*place, ts, 1.0)) for place in places.items()))
+    paths = table.read(["id", "_hoodie_partition_path", "ts"]).to_pylist()
+    stored = {row["id"]: row["_hoodie_partition_path"] for row in paths if row["ts"] == 2}
+    assert stored == places
+    assert len(paths) == 2 + 12
+
+
+def test_a_task_reads_the_log_files_of_the_index_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {**RECORDS, PARTITION: "", TYPE: "MERGE_ON_READ"}
+    table = begun(tmp_path, **{PARTITION: "", TYPE: "MERGE_ON_READ"})
+    table.upsert(trips(("c", "x", 1, 1.0), ("d", "x", 1, 1.0)))
+    newer = trips(*((key, "x", 2, 2.0) for key in "abcdef"))
+
+    def reads() -> Counter[str]:
+        asked = recorded(tmp_path, newer, Limits(chunk_bytes=1), options)
+        return Counter(path for _, path in asked if "record_index/." in path)
+
+    assert {*reads().values()} == {1}
+    monkeypatch.setattr("hoodie_ds.metadata_table.stored._HELD_BYTES", 0)  # there is no room
+    assert max(reads().values()) > 1
+    assert [row[2] for row in found(table)] == [2] * 6
+    assert_indexed(open_storage(str(tmp_path)))

@@ -489,6 +489,18 @@ RECORD_LOOKUPS = [
         "a damaged index has keys stored twice",
     ),
     Mutant(
+        "a partition with keys of the batch is not listed",
+        Text("sorted({*partitions} - self._listed)", "sorted({*partitions} - self._listed)[:1]"),
+        f"{_LOOKED_UP}::test_only_partitions_with_keys_of_the_batch_are_listed",
+        "all partitions of the table are listed for each batch",
+    ),
+    Mutant(
+        "slices of a later look-up have the numbers of an earlier one",
+        Text("if slices is not self._slices:", "if self._slices is None:"),
+        f"{_LOOKED_UP}::test_each_of_several_look_ups_has_the_slices_of_its_partitions",
+        "the index is taken for a wrong one, and all data files are asked",
+    ),
+    Mutant(
         "of two places of a key the record index has one",
         Text("if found.setdefault(key, record) is not record:", "if found.update({key: record}):"),
         f"{_LOOKED_UP}::test_a_key_in_two_file_groups_has_no_index",

@@ -65,7 +65,7 @@ class GlobalLocations:
         self._incoming = Incoming(plan, parts)
         self._stored = stored
         self._numbers: dict[str, int] = {}
-        self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
+        self._homes = self._numbered(())
         self.moved: pa.Table | None = None
         """The values that moving records keep, once their rows come."""
 
@@ -80,6 +80,7 @@ class GlobalLocations:
         records = self._incoming.records(_partition_columns(self._plan))
         combined = self._plan.merger.combine(records)
         found = self._stored.find(one_chunk(combined.rows.column(RECORD_KEY)))
+        self._homes = self._numbered(s.group.partition_path for s in self._stored.slices)
         copies = [found.nth(number) for number in range(1, found.most)]
         places = [_Place(combined, np.arange(combined.num_rows), found.first)]
         places += [_Place(combined.take(which), which, stored) for which, stored in copies]

@@ -5,6 +5,7 @@ All tasks, and every further attempt of each, share that view, so they get the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,34 +19,44 @@ from hoodie_ds.errors import RecordKeyError
 from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
+from hoodie_ds.index.table_slices import TableSlices
 from hoodie_ds.metadata_table.record_index import trusted_index
 from hoodie_ds.record.merge.merger import RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.slices.slice_keys import live_keys
 from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
 
 
 class KeyLocations:
-    """The file slices of all partitions, in which keys are looked up.
+    """The file slices in which keys of the whole table are found.
 
     Operations that do not look keys up find none.
     """
 
     def __init__(self, plan: WritePlan) -> None:
         self._lookup = key_lookup(plan)
-        self.view = plan.view
-        self.slices: list[FileSlice] = []
-        if plan.looks_up and plan.timeline.first_commit:
-            self.slices += self.view.slices_among(self.view.data_files())
+        self._is_empty = not (plan.looks_up and plan.timeline.first_commit)
+        self._table = TableSlices(plan.view)
+
+    @property
+    def view(self) -> FileSystemView:
+        """The table as the batch sees it."""
+        return self._table.view
+
+    @property
+    def slices(self) -> Sequence[FileSlice]:
+        """The slices of the last look-up, until the next one."""
+        return self._table.known
 
     def find(self, keys: pa.Array) -> RecordLocations:
         """Return where in `slices` each key (string) is.
 
         As in Hudi, a deleted key is free again, and so is one that moved away.
         """
-        if not self.slices:
+        if self._is_empty:
             return RecordLocations.nowhere(len(keys))
-        return self._lookup.find(self.slices, keys, live_only=True)
+        return self._lookup.find_anywhere(self._table, keys)
 
 
 def key_lookup(plan: WritePlan) -> KeyLookup:

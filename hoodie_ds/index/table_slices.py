@@ -1,0 +1,34 @@
+"""The latest file slices of a table, of whose partitions those are listed that are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.fs_view import FileSystemView
+
+
+class TableSlices:
+    """The slices that are known so far of a view of a table."""
+
+    def __init__(self, view: FileSystemView) -> None:
+        self.view = view
+        self.known: Sequence[FileSlice] = ()
+        self._listed: set[str] = set()
+        self._has_all = False
+
+    def of(self, partitions: Iterable[str]) -> Sequence[FileSlice]:
+        """Return slices, those of some partitions among them."""
+        new = [] if self._has_all else sorted({*partitions} - self._listed)
+        if new:
+            self._listed.update(new)
+            here = (slice_ for path in new for slice_ in self.view.latest_slices(path))
+            self.known = (*self.known, *here)
+        return self.known
+
+    def all(self) -> Sequence[FileSlice]:
+        """Return the slices of all partitions, by one listing."""
+        if not self._has_all:
+            self._has_all = True
+            self.known = (*self.view.slices_among(self.view.data_files()),)
+        return self.known
