@@ -128,7 +128,9 @@ class Merger:
         repeated = np.flatnonzero(counts[keys] > 1)
         chosen = counts[keys] == 1
         replacing = np.zeros(len(keys), dtype=np.bool_)
-        winners, after_delete = self._last_winners(records.take(repeated), keys[repeated])
+        # The winners are found without the other columns: few rows are copied.
+        compared = replace(records, rows=records.rows.select([RECORD_KEY]))
+        winners, after_delete = self._last_winners(compared.take(repeated), keys[repeated])
         chosen[repeated[winners]] = True
         replacing[repeated[winners[after_delete]]] = True
         if replacing.any():
@@ -175,9 +177,10 @@ class Merger:
         last = last_of(keys[resets], resets, int(keys.max()) + 1)
         since_reset = np.sign(positions - last[keys])
         since_reset[repeated] = -1
-        codes = order_codes(records.ordering, records.num_rows)
-        order = np.lexsort((positions, codes, since_reset, keys))
-        winners = order[np.flatnonzero(np.diff(keys[order], append=-1))]
+        left = _greatest(since_reset, keys, positions)
+        left = _greatest(order_codes(records.ordering, records.num_rows), keys, left)
+        winners = last_of(keys[left], left, int(keys.max()) + 1)
+        winners = winners[winners >= 0]
         by = cleared[keys[winners]]
         return winners, (by >= 0) & (by < winners)
 
@@ -202,6 +205,14 @@ def _cleared(records: RecordSet, keys: Positions, positions: Positions) -> tuple
     live = np.flatnonzero(after & ~records.deleted)[::-1]
     first_live[keys[live]] = live
     return last, after & (positions < first_live[keys])
+
+
+def _greatest(values: Positions, keys: Positions, positions: Positions) -> Positions:
+    """Return those of some positions that have the greatest value among those of their key."""
+    values, keys = values[positions], keys[positions]
+    greatest = np.full(int(keys.max()) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(greatest, keys, values)
+    return positions[values == greatest[keys]]
 
 
 def last_of(keys: Positions, positions: Positions, num_keys: int) -> Positions:
