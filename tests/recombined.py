@@ -41,17 +41,21 @@ def _parts(pinned: PinnedTable, found: FileSlice) -> Iterator[pa.Table]:
     keys = logged.keys(logs)
     assert len(keys) == len(pc.unique(keys))
     yield pinned.schema.empty_table()
+    alone = [row for rows in logged.read(found, names) for row in rows.to_pylist()]
     if found.base is not None:
         base = pa.concat_tables(
             [pinned.schema.empty_table(), *reader.read(replace(found, logs=()), names)]
         )
         replaced = pa.array(logged.replaced(found))
         logged_too = pc.is_in(base.column(KEY), value_set=keys).combine_chunks()
-        if reader.located(found, logs) is None:
+        if reader.outcome_key(found, logs) is None:
             assert replaced.equals(logged_too)
         assert not pc.any(pc.and_not(replaced, logged_too)).as_py()
         yield base.filter(pc.invert(replaced))
-    for rows in logged.read(found, names):
+    parts = list(logged.read(found, names))
+    again = [row for rows in parts for row in rows.to_pylist()]
+    assert sorted(map(repr, again)) == sorted(map(repr, alone))
+    for rows in parts:
         assert rows.column_names == names
         assert pc.all(pc.is_in(rows.column(KEY), value_set=keys)).as_py() in (True, None)
         yield rows

@@ -1,10 +1,10 @@
 """``hoodie_ds.read``: a query as a DataFrame most of whose rows never leave the JVM.
 
 Spark's own Parquet reader reads base files, with its column pruning and filters. For a file slice
-with log files Python makes a bitmap of the base file's rows whose keys are in the log files, and
-the rows that the slice has under those keys. Spark drops the rows of the bitmap, as it knows the
-position of each row that it reads. That is exact for every merge rule, as no rule lets a record
-change a row of another key.
+with log files Python makes a bitmap of the base file's rows that log files replace, and the rows
+that come in place of them; where whole rows are merged, of all rows whose keys are in log files.
+Spark drops the rows of the bitmap, as it knows the position of each row that it reads. That is
+exact for every merge rule, as no rule lets a record change a row of another key.
 """
 
 from __future__ import annotations

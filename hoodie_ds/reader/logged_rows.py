@@ -6,6 +6,7 @@ of its base file without those that are replaced, and the rows from here.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,13 +18,13 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, as_numpy
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.record.merge.hook_merger import AnyMerge
-from hoodie_ds.record.merge.merger import Merger
+from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.slices.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
 from hoodie_ds.slices.late_columns import Places
 from hoodie_ds.slices.located_records import surely_wins
 from hoodie_ds.slices.log_reader import LogReader, OpenLogs
-from hoodie_ds.slices.merge_outcomes import MergeOutcome, merge_outcomes
+from hoodie_ds.slices.merge_outcomes import MergeOutcome, MergeOutcomes, merge_outcomes
 from hoodie_ds.table.file_slice import FileSlice
 
 
@@ -34,39 +35,33 @@ class LoggedRows:
     reader: FileSliceReader
 
     def replaced(self, slice_: FileSlice) -> Mask:
-        """Return which rows of a slice's base file do not count: `read` yields what does.
+        """Return which rows of a slice's base file do not count; `read` yields what does instead.
 
-        They are those that records replace, if log blocks name their positions; else all that have
-        the key of a record that counts.
+        They are those that records replace, and, where whole rows are merged, all that have the key
+        of a record.
         """
         assert slice_.base is not None
         logs = self.reader.open_logs(slice_)
-        located = self.reader.located(slice_, logs)
-        if located is not None:
-            return ~located.staying()
-        outcomes = merge_outcomes(self.reader.view.storage)
-        marker = self.reader.delete_marker, self.reader.history.version
-        key = "keys", slice_.base, logs.places, marker
-        known = outcomes.get(key)
-        if known is None:
-            with self._base(slice_) as base:
-                keys = pa.chunked_array([self.keys(logs)])
-                groups = (self._group(base, at, [RECORD_KEY]) for at in range(base.num_row_groups))
-                known = MergeOutcome.of([~_hits(group, keys) for group in groups], {})
-            outcomes.put(key, known)
-        return ~known.staying()
+        outcome = self._outcome(slice_, logs)
+        if outcome is None:
+            marker = self.reader.delete_marker, self.reader.history.version
+            key = "keys", slice_.base, logs.places, marker
+            outcome = self._outcomes.get(key)
+            if outcome is None:
+                with self._base(slice_) as base:
+                    outcome = MergeOutcome.of([*self._without(base, self.keys(logs))], {})
+                self._outcomes.put(key, outcome)
+        return ~outcome.staying()
 
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of a slice beside those of its base file that are not `replaced`.
+        """Yield the rows of a slice, read whole, beside those that are not `replaced`.
 
-        Little is read of the base file: nothing if its statistics show that every record of the log
-        files is newer, else the compared columns, and whole rows only where some stay or are
-        merged.
+        Nothing is read of the base file if its statistics show that every record of the log files
+        is newer; else the compared columns, and whole rows only where they are merged.
         """
         logs = self.reader.open_logs(slice_)
-        outcomes = merge_outcomes(self.reader.view.storage)
-        key = self.reader.outcome_key(slice_, logs)
-        known = None if key is None else outcomes.get(("records", key))
+        key, outcomes = self.reader.outcome_key(slice_, logs), self._outcomes
+        known = None if key is None else outcomes.get(("records", key)) or outcomes.get(key)
         known = known or self.reader.located(slice_, logs)
         if known is not None:
             yield from self.reader.rows_at(logs, known.records, columns)
@@ -80,22 +75,45 @@ class LoggedRows:
             yield merger.over(records).new_rows().select(columns)
             return
         with self._base(slice_) as base:
-            if isinstance(merger, Merger):
-                wins = surely_wins(merger, self.reader.ordering_fields, records, base)
-                rows = records.take(np.flatnonzero(wins)).changed_rows()
-                yield rows.select(columns)
-                records = records.take(np.flatnonzero(~wins))
-                if places is not None and not records.num_rows:
-                    outcomes.put(("records", key), MergeOutcome.of([], places.of(rows)))
-            if not records.num_rows:
+            if not isinstance(merger, Merger):
+                yield from (rows.select(columns) for rows in self._merged(base, merger, records))
                 return
-            merge, keys = merger.over(records), records.rows.column(RECORD_KEY)
-            for number in range(base.num_row_groups):
-                if merger.needs_complete_rows:
-                    yield self._merged(base, number, merge, keys).select(columns)
-                else:
-                    yield self._staying(base, number, merge, keys, columns)
-        yield merge.new_rows().select(columns)
+            wins = self._surely_wins(merger, records, base)
+            sure, unsure = records.take(np.flatnonzero(wins)), records.take(np.flatnonzero(~wins))
+            merge = merger.over(unsure)
+            if unsure.num_rows:
+                deque(self._stays(base, merge), maxlen=0)
+        found = pa.concat_tables([sure.changed_rows(), merge.new_rows()])
+        yield found.select(columns)
+        if places is not None:
+            outcomes.put(("records", key), MergeOutcome.of([], places.of(found)))
+
+    def _outcome(self, slice_: FileSlice, logs: OpenLogs) -> MergeOutcome | None:
+        """What the merge of a slice comes to; None if whole rows are merged."""
+        key, outcomes = self.reader.outcome_key(slice_, logs), self._outcomes
+        if key is None:
+            return None
+        known = outcomes.get(key) or self.reader.located(slice_, logs)
+        if known is not None:
+            return known
+        places = Places()
+        logged = self.reader.logged(slice_, logs, (), (), MergeCounts(), places=places)
+        if logged is None or not isinstance(logged[0], Merger):
+            return None
+        records, merge = logged[1], logged[0].over(logged[1])
+        with self._base(slice_) as base:
+            if self._surely_wins(logged[0], records, base).all():
+                stays = [*self._without(base, records.rows.column(RECORD_KEY))]
+                found = records.changed_rows()
+            else:
+                stays, found = [*self._stays(base, merge)], merge.new_rows()
+        outcome = MergeOutcome.of(stays, places.of(found))
+        outcomes.put(key, outcome)
+        return outcome
+
+    @property
+    def _outcomes(self) -> MergeOutcomes:
+        return merge_outcomes(self.reader.view.storage)
 
     def keys(self, logs: OpenLogs) -> pa.Array:
         """Return the record keys of all records that count, each once."""
@@ -116,32 +134,32 @@ class LoggedRows:
                 source, self.reader.schema, path, trusted=trusted, renaming=renaming
             )
 
-    def _staying(
-        self,
-        base: BaseFileReader,
-        number: int,
-        merge: AnyMerge,
-        keys: pa.ChunkedArray,
-        columns: Sequence[str],
-    ) -> pa.Table:
-        """The rows of a row group with one of the keys that stay as they are."""
-        compared = self._group(base, number, self.reader.compared.names)
-        at = _positions(compared, keys)
-        at = at[merge.keep(self.reader.stored(compared.take(at), is_complete=False))]
-        if not len(at):
-            return pa.schema(map(self.reader.schema.field, columns)).empty_table()
-        return self._group(base, number, columns).take(at)
+    def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
+        return surely_wins(merger, self.reader.ordering_fields, records, base)
+
+    def _without(self, base: BaseFileReader, keys: pa.Array | pa.ChunkedArray) -> Iterator[Mask]:
+        """Yield which rows of a base file have none of some keys, by row groups."""
+        for number in range(base.num_row_groups):
+            yield ~_hits(self._group(base, number, [RECORD_KEY]), keys)
+
+    def _stays(self, base: BaseFileReader, merge: AnyMerge) -> Iterator[Mask]:
+        """Merge into the rows of a base file; yield which of them stay, by row groups."""
+        for number in range(base.num_row_groups):
+            rows = self._group(base, number, self.reader.compared.names)
+            yield merge.keep(self.reader.stored(rows, is_complete=False))
 
     def _merged(
-        self, base: BaseFileReader, number: int, merge: AnyMerge, keys: pa.ChunkedArray
-    ) -> pa.Table:
-        """As `_staying`, where whole rows are merged; with all columns."""
-        at = _positions(self._group(base, number, [RECORD_KEY]), keys)
-        if not len(at):
-            return self.reader.schema.empty_table()
-        rows = self._group(base, number, self.reader.schema.names).take(at)
-        keep = merge.keep(self.reader.stored(rows, is_complete=True))
-        return rows.filter(pa.array(keep))
+        self, base: BaseFileReader, merger: AnyMerger, records: RecordSet
+    ) -> Iterator[pa.Table]:
+        """The rows under the keys of records, where whole rows are merged; with all columns."""
+        merge, keys = merger.over(records), records.rows.column(RECORD_KEY)
+        for number in range(base.num_row_groups):
+            at = np.flatnonzero(_hits(self._group(base, number, [RECORD_KEY]), keys))
+            if len(at):
+                rows = self._group(base, number, self.reader.schema.names).take(at)
+                keep = merge.keep(self.reader.stored(rows, is_complete=True))
+                yield rows.filter(pa.array(keep))
+        yield merge.new_rows()
 
     def _group(self, base: BaseFileReader, number: int, columns: Sequence[str]) -> pa.Table:
         """Some columns of a row group, which may be without rows."""
@@ -149,9 +167,5 @@ class LoggedRows:
         return pa.concat_tables([empty, *base.pieces(list(columns), [number])])
 
 
-def _positions(rows: pa.Table, keys: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.flatnonzero(_hits(rows, keys)).astype(np.int64)
-
-
-def _hits(rows: pa.Table, keys: pa.ChunkedArray) -> Mask:
+def _hits(rows: pa.Table, keys: pa.Array | pa.ChunkedArray) -> Mask:
     return as_numpy(pc.is_in(rows.column(RECORD_KEY), value_set=keys))

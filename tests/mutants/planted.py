@@ -125,7 +125,7 @@ LOGGED_ROWS = [
             "surely_wins",
             lambda _wins, _merger, _fields, records, _base: np.ones(records.num_rows, np.bool_),
         ),
-        f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
+        f"{_LOGGED}::test_late_rows_are_compared_once_for_rows_and_once_for_the_bitmap",
         "P14: a late row takes the place of a newer one",
     ),
     Mutant(
@@ -137,10 +137,20 @@ LOGGED_ROWS = [
         "P14: a late row takes the place of a newer one",
     ),
     Mutant(
-        "rows of a base file that win against the log files are not handed over",
-        instead("LoggedRows._staying", lambda staying, *given: staying(*given).slice(0, 0)),
-        f"{_LOGGED}::test_late_rows_are_compared_and_whole_rows_read_where_some_stay",
+        "rows of a base file that win against the log files are left out",
+        Text(
+            "stays, found = [*self._stays(base, merge)], merge.new_rows()",
+            "stays = [*self._without(base, records.rows.column(RECORD_KEY))]\n"
+            "                found = records.changed_rows()",
+        ),
+        f"{_LOGGED}::test_late_rows_are_compared_once_for_rows_and_once_for_the_bitmap",
         "P3: committed rows that no query finds",
+    ),
+    Mutant(
+        "late rows of log files are not compared with those of the base file",
+        Text("if unsure.num_rows:", "if not unsure.num_rows:"),
+        f"{_LOGGED}::test_late_rows_are_compared_once_for_rows_and_once_for_the_bitmap",
+        "P14: a late row takes the place of a newer one",
     ),
 ]
 _LOCATED = "tests/unit/slices/test_located_records.py"

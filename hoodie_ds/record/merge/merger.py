@@ -212,7 +212,8 @@ def _greatest(values: Positions, keys: Positions, positions: Positions) -> Posit
     values, keys = values[positions], keys[positions]
     greatest = np.full(int(keys.max()) + 1, np.iinfo(np.int64).min)
     np.maximum.at(greatest, keys, values)
-    return positions[values == greatest[keys]]
+    found: Positions = positions[values == greatest[keys]]
+    return found
 
 
 def last_of(keys: Positions, positions: Positions, num_keys: int) -> Positions:
