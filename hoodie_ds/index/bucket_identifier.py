@@ -19,9 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask
-from hoodie_ds.config.index_options import IndexOptions
-from hoodie_ds.errors import OptionError
-from hoodie_ds.index.java_hash import (
+from hoodie_ds.columns.java_hash import (
     Bytes,
     Offsets,
     TextBuffer,
@@ -30,6 +28,8 @@ from hoodie_ds.index.java_hash import (
     slice_hashes,
     string_hashes,
 )
+from hoodie_ds.config.index_options import IndexOptions
+from hoodie_ds.errors import OptionError
 
 BucketIds = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]

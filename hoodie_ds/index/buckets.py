@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.columns.java_hash import string_hashes
 from hoodie_ds.config.bucket_rules import BucketRules
 from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -19,7 +20,6 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 from hoodie_ds.hints import TWO_GROUPS
 from hoodie_ds.index.bucket_identifier import BucketIds, Counts, bucket_ids, bucket_of
-from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import HashingConfig
 

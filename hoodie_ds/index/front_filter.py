@@ -13,7 +13,7 @@ import numpy as np
 from rbloom import Bloom
 
 from hoodie_ds.columns.arrow_columns import Mask
-from hoodie_ds.index.java_hash import UInts
+from hoodie_ds.columns.java_hash import UInts
 from hoodie_ds.index.stored_keys import KeySource, SliceKeys
 
 _FALSE_POSITIVES: Final = 0.01

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask, ranks
+from hoodie_ds.columns.java_hash import UInts, string_hashes
 from hoodie_ds.formats.parquet.bloom_filter import first_hashes
-from hoodie_ds.index.java_hash import UInts, string_hashes
 from hoodie_ds.table.file_slice import FileSlice
 
 Positions = npt.NDArray[np.int64]

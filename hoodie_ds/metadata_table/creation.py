@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+import pyarrow as pa
+
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import (
@@ -32,7 +34,7 @@ from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_changes import stored_places
 from hoodie_ds.metadata_table.record_index import group_of
-from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
 from hoodie_ds.metadata_table.record_schema import record_schema
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
 from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL, REBUILD
@@ -204,8 +206,10 @@ def _created(
     put_once(storage, in_partition(name, PARTITION_METAFILE), depth.encode())
     count, records = _content(table, timeline, name, schema or "", sizes, options)
     groups: list[list[Entry]] = [[] for _ in range(count)]
-    for key, record in records:
-        groups[file_group_of(key, len(groups))].append((key.encode(), encode_record(record)))
+    found = [*records]
+    numbers = file_groups_of(pa.array([key for key, _ in found], pa.string()), count)
+    for number, (key, record) in zip(numbers.tolist(), found, strict=True):
+        groups[number].append((key.encode(), encode_record(record)))
     stats = [
         stat
         for number, entries in enumerate(groups)

@@ -25,7 +25,7 @@ from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.compaction import delta_commits, is_due, put_once
 from hoodie_ds.metadata_table.payload import Record, encode_record
-from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
 from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD
 from hoodie_ds.metadata_table.upkeep import look_after
@@ -98,8 +98,9 @@ def by_file_group(
     groups = sum(file_id(partition, number) in there for number in range(len(there)))
     if not groups:
         raise CorruptFileError(f"{storage.root}/{partition} has no file groups", REBUILD)
-    for key, record in records.items():
-        group = FileGroupId(partition, file_id(partition, file_group_of(hashed(key), groups)))
+    numbers = file_groups_of(pa.array([*map(hashed, records)], pa.string()), groups)
+    for number, (key, record) in zip(numbers.tolist(), records.items(), strict=True):
+        group = FileGroupId(partition, file_id(partition, number))
         found.setdefault(group, {})[key] = record
     return found
 

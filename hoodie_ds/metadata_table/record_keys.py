@@ -6,7 +6,12 @@ import base64
 import hashlib
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
 import xxhash
+
+from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.java_hash import string_hashes
 
 UNPARTITIONED: Final = "."
 """The partition path of a table without partitions, in keys."""
@@ -25,14 +30,10 @@ def digest(name: str) -> str:
     return base64.b64encode(hashlib.md5(name.encode(), usedforsecurity=False).digest()).decode()
 
 
-def file_group_of(key: str, groups: int) -> int:
-    """Return the number of the file group of a key: Java's hash code decides."""
-    code = 0
-    units = key.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    signed = code - (code >> 31 << 32)
-    return abs(signed) % groups
+def file_groups_of(keys: pa.Array, groups: int) -> Numbers:
+    """Return the number of the file group of each key (string): Java's hash code decides."""
+    codes = string_hashes(keys).view(np.int32).astype(np.int64)
+    return abs(codes) % groups
 
 
 def file_id(partition: str, number: int) -> str:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+import pyarrow as pa
+
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import SECONDARY_INDEX
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
@@ -20,7 +22,7 @@ from hoodie_ds.formats.hfile.reader import HFile
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.metadata_table.payload import Change, Record, folded, record_reader
-from hoodie_ds.metadata_table.record_keys import file_group_of, file_id
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.block_order import BlockPlace, in_order
@@ -42,8 +44,6 @@ FILES_PARTITION: Final = "files"
 """The partition that lists the table's files."""
 EXTENSION: Final = "hfile"
 """That of base files."""
-_HASHED_KEYS: Final = 1_000
-"""More keys than that are in all file groups, so their hashes are not worth the time."""
 LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
 """What such a delta commit of this library says in layout 1, whose instants have no end."""
 _HELD_BYTES: Final = 64 << 20
@@ -212,14 +212,15 @@ class MetadataTable:
 def _spread(
     partition: str, slices: Sequence[FileSlice], keys: Collection[str]
 ) -> Sequence[Collection[str]]:
-    """Return which of some keys may be in each file group: few are where their hash says."""
+    """Return which of some keys may be in each file group: those whose hash says so."""
     ids = [slice_.group.file_id for slice_ in slices]
-    is_hashed = slices and not partition.startswith(SECONDARY_INDEX) and len(keys) <= _HASHED_KEYS
+    is_hashed = len(ids) > 1 and not partition.startswith(SECONDARY_INDEX)
     if not is_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
         return [keys] * len(slices)
     found: list[list[str]] = [[] for _ in slices]
-    for key in keys:
-        found[file_group_of(key, len(slices))].append(key)
+    numbers = file_groups_of(pa.array(keys, pa.string()), len(slices))
+    for key, number in zip(keys, numbers.tolist(), strict=True):
+        found[number].append(key)
     return found
 
 

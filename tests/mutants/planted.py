@@ -1483,7 +1483,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a file group of the metadata table is that of another hash",
-        within("file_group_of", abs=lambda number: number & 0xFFFFFFFF),
+        within("file_groups_of", abs=lambda codes: codes & 0xFFFFFFFF),
         "tests/unit/metadata_table/test_record_keys.py"
         "::test_java_hashes_units_of_utf_16_and_takes_numbers_without_their_sign[zzzzzz-685785664]",
         "Hudi does not find the record",
@@ -2583,7 +2583,10 @@ READS = [
     ),
     Mutant(
         "keys are looked up in another file group than Hudi's",
-        within("stored._spread", file_group_of=lambda key, groups: len(key) % groups),
+        within(
+            "stored._spread",
+            file_groups_of=lambda keys, groups: pc.binary_length(keys).to_numpy() % groups,
+        ),
         f"{METADATA_GOLDEN}::test_the_record_index_has_the_file_group_of_each_key",
         "rows with the key are not found",
     ),

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from hoodie_ds.index.java_hash import TextBuffer
+from hoodie_ds.columns.java_hash import TextBuffer
 
 Hashes = npt.NDArray[np.uint64]
 

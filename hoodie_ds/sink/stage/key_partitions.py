@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.columns.java_hash import string_hashes
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.handles.context import WriteContext
-from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.sink.messages import StagedRows
 from hoodie_ds.sink.records import split
 from hoodie_ds.sink.stage.staging import stage

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoodie_ds.columns.java_hash import string_hashes
 from hoodie_ds.index import stored_keys
-from hoodie_ds.index.java_hash import string_hashes
 from hoodie_ds.index.key_cache import KeyCache
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys, StoredKeys
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoodie_ds.columns.java_hash import TextBuffer, list_hashes, slice_hashes, string_hashes
 from hoodie_ds.errors import RecordKeyError
-from hoodie_ds.index.java_hash import TextBuffer, list_hashes, slice_hashes, string_hashes
 
 
 def string_hash(text: str | None) -> int:
