@@ -13,6 +13,7 @@ from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.formats.parquet.bloom_filter import BloomParams, KeptFilter
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.handles.change_log import open_change_log
 from hoodie_ds.handles.context import WriteContext, WriteStatus
@@ -66,7 +67,10 @@ def merge_base_file(
         merged = merge.new_rows()
         num_others = int(keep.sum()) + merged.num_rows
         new = chain(whole(merged), inserts or ())
-        written = _write(context, base, stored.dictionaries, old, new)
+        kept = None
+        if context.bloom and base.checksum and not merge.num_inserts and inserts is None:
+            kept = stored.kept_filter(context.bloom)  # every key is in it
+        written = _write(context, base, stored.dictionaries, kept or context.bloom, old, new)
     counts = replace(
         written.stat,
         num_inserts=merge.num_inserts + written.stat.num_writes - num_others,
@@ -80,6 +84,7 @@ def _write(
     context: WriteContext,
     base: BaseFile,
     dictionaries: Collection[str],
+    bloom: BloomParams | KeptFilter | None,
     old: Iterable[tuple[pa.Table, Mask]],
     new: Iterable[pa.Table],
 ) -> WriteStatus:
@@ -98,7 +103,7 @@ def _write(
             context.codec,
             context.row_group_bytes,
             dictionaries,
-            context.bloom,
+            bloom,
             has_keys=context.has_keys,
             ranges=ranges,
         )

@@ -26,7 +26,7 @@ _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20
 """Files up to this size are compared each time: it costs little."""
 HELD_BYTES: Final = 32 << 20
-"""Files up to this size are read once and held; of larger ones often little is needed."""
+"""Files up to this size are compared each time; of larger ones often little is needed."""
 
 
 @contextmanager
@@ -34,19 +34,24 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
     """Open a base file for reading, once all of its bytes are found to be as written.
 
     A large one, which no process changes after its commit, is compared the first time that this
-    process opens it; later, Parquet's own page checksums cover the pages that are read. Raises
+    process opens it; later, Parquet's own page checksums cover the pages that are read. One of a
+    local disk is not held: to read a few columns again costs less than memory for all. Raises
     `CorruptFileError`.
     """
     with storage.open_input(base.path) as source:
         if base.checksum is None:
             yield source
-        elif base.size <= HELD_BYTES:
+        elif base.size > HELD_BYTES:
+            check_once(storage, base.path, base.checksum)
+            yield source
+        elif isinstance(source, io.BufferedReader):
+            _compare(base.path, base.checksum, _xxh64(source))
+            source.seek(0)
+            yield source
+        else:
             content = source.read()
             _compare(base.path, base.checksum, xxhash.xxh64_hexdigest(content))
             yield io.BytesIO(content)
-        else:
-            check_once(storage, base.path, base.checksum)
-            yield source
 
 
 @contextmanager

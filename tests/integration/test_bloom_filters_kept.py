@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.formats.parquet.bloom_filter import BloomFilter
 from hoodie_ds.metadata_table.record_keys import digest, hashed
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.local import LocalStorage
@@ -19,7 +20,8 @@ from tests.integration.test_metadata_table import RETAINED
 from tests.integration.test_metadata_table_kept import KINDS
 from tests.metadata_tables import Recorder
 from tests.rows import without_meta
-from tests.tables import trips
+from tests.tables import TRIPS, trips
+from tests.tables import found as rows_of
 
 FOOTER = b"org.apache.hudi.bloomfilter"
 
@@ -65,3 +67,27 @@ def test_so_do_files_of_buckets_where_nothing_is_looked_up(tmp_path: Path, kind:
     if kind == "MERGE_ON_READ":
         assert table.compact()
     assert assert_filters_kept(tmp_path)
+
+
+def test_a_rewrite_without_new_keys_keeps_the_filter(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**TRIPS, "hoodie.index.type": "BLOOM"})
+
+    def stored() -> BloomFilter:
+        newest = max(tmp_path.glob("x/*.parquet"), key=lambda path: path.name.split("_")[-1])
+        found = BloomFilter.from_footers(pq.read_metadata(newest).metadata, str(newest))
+        assert found is not None
+        return found
+
+    def has(filter_: BloomFilter) -> list[bool]:
+        return list(filter_.may_contain(pa.array(["a", "b", "c"])))
+
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    first = stored()
+    table.update({"fare": 2.0}, where="id = a")
+    table.delete(where="id = a")
+    assert has(stored()) == [True, True, False]
+    table.upsert(trips(("c", "x", 1, 1.0)))
+    assert has(stored()) == [False, True, True]
+    table.update({"fare": 3.0}, "id = b", {"hoodie.index.bloom.num_entries": "10"})
+    assert (has(stored()), stored().num_bits < first.num_bits) == ([False, True, True], True)
+    assert [row[3] for row in rows_of(table)] == [3.0, 1.0]

@@ -4078,6 +4078,12 @@ COMPACTIONS = [
         "P1: two instants of one time, of which one hides the other",
     ),
     Mutant(
+        "a rewritten file keeps a bloom filter that lacks its new keys",
+        Text("not merge.num_inserts and inserts is None:", "inserts is None or True:"),
+        f"{_FILTERS}::test_a_rewrite_without_new_keys_keeps_the_filter",
+        "P5: a look-up does not find the key, and it is stored twice",
+    ),
+    Mutant(
         "compacted base files have no bloom filters",
         always("has_bloom_filter", False),
         f"{_COMPACTION}::test_base_files_have_the_bloom_filters_that_an_index_needs",

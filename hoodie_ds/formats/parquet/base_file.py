@@ -20,7 +20,7 @@ from hoodie_ds.columns.vectors import vector_names
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.column_ranges import ColumnRanges
 from hoodie_ds.formats.parquet.avro_types import as_stored, stored_schemas
-from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams
+from hoodie_ds.formats.parquet.bloom_filter import BloomFilterBuilder, BloomParams, KeptFilter
 from hoodie_ds.formats.parquet.legacy_calendar import SPARK_VERSION_FOOTER
 from hoodie_ds.formats.schema_conversion import conform, conform_column
 
@@ -63,7 +63,7 @@ class BaseFileWriter:
         codec: str,
         row_group_bytes: int,
         dictionaries: Collection[str] = (),
-        bloom: BloomParams | None = None,
+        bloom: BloomParams | KeptFilter | None = None,
         has_keys: bool = True,
         ranges: ColumnRanges | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class BaseFileWriter:
         self._ranges = ranges
         self._footer: list[pq.FileMetaData] = []
         self._has_keys = has_keys
-        self._bloom = BloomFilterBuilder(bloom) if bloom else None
+        self._bloom = BloomFilterBuilder(bloom) if isinstance(bloom, BloomParams) else bloom
         self._pending: list[pa.Table] = []
         self.pending_bytes = 0
         self._num_rows = 0

@@ -22,6 +22,8 @@ from hoodie_ds.formats.parquet.bloom_filter import (
     BLOOM_FILTER_FOOTER,
     BLOOM_TYPE_FOOTER,
     BloomFilter,
+    BloomParams,
+    KeptFilter,
 )
 from hoodie_ds.formats.parquet.legacy_calendar import LegacyCalendar
 from hoodie_ds.formats.parquet.statistics import column_bounds, repetitive_strings
@@ -191,6 +193,10 @@ class BaseFileReader:
     def bloom_filter(self) -> BloomFilter | None:
         """Return the bloom filter of the record keys; None if there is no usable one."""
         return BloomFilter.from_footers(self._file.metadata.metadata or {}, self._name)
+
+    def kept_filter(self, params: BloomParams) -> KeptFilter | None:
+        """Return the bloom filter for a file with some of the keys; None if it is made anew."""
+        return KeptFilter.of(self._file.metadata.metadata or {}, params, self._name)
 
     def stored_bloom_filter(self) -> tuple[str, bytes] | None:
         """Return the kind and the text of the bloom filter as Hudi reads it; None without one."""

@@ -124,6 +124,37 @@ class BloomFilterBuilder:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptFilter:
+    """The filter of a file that has all keys of the one to be written, in place of a new one."""
+
+    text: str
+    kind: BloomFilterType
+
+    @classmethod
+    def of(
+        cls, footers: Mapping[bytes, bytes], params: BloomParams, name: str
+    ) -> KeptFilter | None:
+        """Return the filter of a file's footer entries; None unless it was made so."""
+        text, found = (
+            footers.get(BLOOM_FILTER_FOOTER.encode()),
+            BloomFilter.from_footers(footers, name),
+        )
+        kind = footers.get(BLOOM_TYPE_FOOTER.encode(), b"").decode()
+        if text is None or found is None or kind != params.kind.value:
+            return None
+        if (found.num_hashes, found.num_bits) != (params.num_hashes, params.num_bits):
+            return None
+        return cls(text.decode(), params.kind)
+
+    def add(self, keys: pa.ChunkedArray) -> None:
+        """Do nothing: the filter has the keys."""
+
+    def footers(self) -> dict[str, str]:
+        """Return the footer entries of the filter and its kind."""
+        return {BLOOM_FILTER_FOOTER: self.text, BLOOM_TYPE_FOOTER: self.kind.value}
+
+
+@dataclass(frozen=True, slots=True)
 class BloomFilter:
     """A filter that was read; a key may be in it if it may be in one of `rows`."""
 
