@@ -61,25 +61,28 @@ class LoggedRows:
         """
         logs = self.reader.open_logs(slice_)
         key, outcomes = self.reader.outcome_key(slice_, logs), self._outcomes
-        known = None if key is None else outcomes.get(("records", key)) or outcomes.get(key)
-        known = known or self.reader.located(slice_, logs)
+        records = None if key is None else outcomes.get(("records", key))
+        if records is not None:
+            yield from self.reader.rows_at(logs, records.records, columns)
+            return
+        known = self.reader.outcome(slice_, logs, columns)
         if known is not None:
-            yield from self.reader.rows_at(logs, known.records, columns)
+            yield from known[1]
             return
         places = None if key is None else Places()
         logged = self.reader.logged(slice_, logs, columns, columns, MergeCounts(), places=places)
         if logged is None:
             return
-        merger, records = logged
+        merger, newest = logged
         if slice_.base is None:
-            yield merger.over(records).new_rows().select(columns)
+            yield merger.over(newest).new_rows().select(columns)
             return
         with self._base(slice_) as base:
             if not isinstance(merger, Merger):
-                yield from (rows.select(columns) for rows in self._merged(base, merger, records))
+                yield from (rows.select(columns) for rows in self._merged(base, merger, newest))
                 return
-            wins = self._surely_wins(merger, records, base)
-            sure, unsure = records.take(np.flatnonzero(wins)), records.take(np.flatnonzero(~wins))
+            wins = self._surely_wins(merger, newest, base)
+            sure, unsure = newest.take(np.flatnonzero(wins)), newest.take(np.flatnonzero(~wins))
             merge = merger.over(unsure)
             if unsure.num_rows:
                 deque(self._stays(base, merge), maxlen=0)
@@ -93,9 +96,9 @@ class LoggedRows:
         key, outcomes = self.reader.outcome_key(slice_, logs), self._outcomes
         if key is None:
             return None
-        known = outcomes.get(key) or self.reader.located(slice_, logs)
+        known = self.reader.outcome(slice_, logs)
         if known is not None:
-            return known
+            return known[0]
         places = Places()
         logged = self.reader.logged(slice_, logs, (), (), MergeCounts(), places=places)
         if logged is None or not isinstance(logged[0], Merger):

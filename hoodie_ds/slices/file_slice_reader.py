@@ -173,12 +173,14 @@ class FileSliceReader:
         whole = columns if lacking is None else self.schema.names
         with naming_remedies(self.view.storage, self.view.timeline):
             logs = self.open_logs(slice_)
-            outcomes, key = merge_outcomes(self.view.storage), None
+            key = None
             if self.remembers and is_alone and (pruner is None or pruner.keys is None):
                 key = self.outcome_key(slice_, logs)
-            known = None if key is None else outcomes.get(key) or self.located(slice_, logs)
+            known = None if key is None else self.outcome(slice_, logs, columns)
             if known is not None:
-                yield from self._known(slice_, logs, known, columns, keep_dictionaries, pruner)
+                with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
+                    yield from base.staying(columns, known[0].staying())
+                yield from known[1]
                 return
             places = None if key is None else Places()
             logged, fetched, places = self._fetched(
@@ -206,25 +208,8 @@ class FileSliceReader:
                     changes.added(new)
                 yield new.select(columns)
             if key is not None and found is not None:
-                outcomes.put(key, MergeOutcome.of(staying, found))
+                merge_outcomes(self.view.storage).put(key, MergeOutcome.of(staying, found))
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
-
-    def _known(
-        self,
-        slice_: FileSlice,
-        logs: OpenLogs,
-        known: MergeOutcome,
-        columns: Sequence[str],
-        keep_dictionaries: bool,
-        pruner: RowPruner | None,
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of a slice whose merge has a known outcome."""
-        if not columns:
-            yield without_columns(known.num_live)
-            return
-        with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
-            yield from base.staying(columns, known.staying())
-        yield from self.rows_at(logs, known.records, columns)
 
     def _added(
         self,
@@ -296,33 +281,42 @@ class FileSliceReader:
         rule = self.merger, self.ordering_fields, self.delete_marker, types, self.history.version
         return slice_.base, logs.places, rule
 
-    def located(self, slice_: FileSlice, logs: OpenLogs) -> MergeOutcome | None:
-        """Return the outcome of a slice's merge if its log blocks say which base rows they replace.
+    def outcome(
+        self, slice_: FileSlice, logs: OpenLogs, columns: Sequence[str] = ()
+    ) -> tuple[MergeOutcome, Iterator[pa.Table]] | None:
+        """Return the outcome of a slice's merge, and its rows from log files, if that is cheap.
 
-        It is the same in all processes: whether it is found depends on the files alone.
+        It is if it is known, or log blocks say which rows of the base file they replace: that
+        depends on the files alone, so all processes agree.
         """
-        base, key = slice_.base, self.outcome_key(slice_, logs)
-        if base is None or key is None or not isinstance(self.merger, Merger):
-            return None
-        if any(place.positions_base != base.name.instant_time for place in logs.places):
+        key, base = self.outcome_key(slice_, logs), slice_.base
+        if key is None or not isinstance(self.merger, Merger):
             return None
         outcomes = merge_outcomes(self.view.storage)
-        known = outcomes.get(("positions", key))
-        if known is None:
-            compared = pa.schema([f for f in self.compared if f.name != RECORD_KEY])
-            columns = compared if len(compared) else pa.schema([self.schema.field(0)])
-            blocks = replace(self._log_reader(()), schema=columns, virtual_keys=None).records(logs)
-            with self.view.storage.open_input(base.path) as source:
-                renaming = self.history.renaming(base.name.instant_time)
-                stored = BaseFileReader(
-                    source, self.schema, base.path, trusted=base.trusted, renaming=renaming
-                )
-                known = outcome_by_positions(
-                    blocks, self.merger, self.ordering_fields, compared, stored
-                )
-            if known is not None:
-                outcomes.put(("positions", key), known)
-        return known
+        known = outcomes.get(key)
+        if known is not None:
+            return known, self.rows_at(logs, known.records, columns)
+        if base is None or any(p.positions_base != base.name.instant_time for p in logs.places):
+            return None
+        compared = pa.schema([f for f in self.compared if f.name != RECORD_KEY])
+        is_late = self._exceeds_memory(slice_)
+        names = {*compared.names, *(() if is_late else columns)} or {self.schema.names[0]}
+        schema = pa.schema([field for field in self.schema if field.name in names])
+        blocks = replace(self._log_reader(()), schema=schema, virtual_keys=None).records(logs)
+        with self.view.storage.open_input(base.path) as source:
+            renaming = self.history.renaming(base.name.instant_time)
+            stored = BaseFileReader(
+                source, self.schema, base.path, trusted=base.trusted, renaming=renaming
+            )
+            found = outcome_by_positions(
+                blocks, self.merger, self.ordering_fields, compared, stored
+            )
+        if found is None:
+            return None
+        outcomes.put(key, found[0])
+        if is_late:
+            return found[0], self.rows_at(logs, found[0].records, columns)
+        return found[0], iter([found[1].select(columns)])
 
     def logged(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ from hoodie_ds.slices.late_columns import Places
 from hoodie_ds.slices.log_reader import BlockRecords
 from hoodie_ds.slices.merge_outcomes import MergeOutcome
 
+_KEY: Final = "_hoodie_py_key"
+
 
 def outcome_by_positions(
     blocks: Iterable[BlockRecords],
@@ -33,10 +36,10 @@ def outcome_by_positions(
     ordering_fields: tuple[str, ...],
     compared: pa.Schema,
     base: BaseFileReader,
-) -> MergeOutcome | None:
-    """Return what the merge of a slice comes to; None if a block has no usable positions.
+) -> tuple[MergeOutcome, pa.Table] | None:
+    """Return what the merge of a slice comes to, and the rows from log files among it.
 
-    The records have the columns `compared`, which the ordering fields are of.
+    None if a block has no usable positions. The ordering fields are of the columns `compared`.
     """
     places, parts = Places(), list[RecordSet]()
     for block in blocks:
@@ -57,10 +60,12 @@ def outcome_by_positions(
         start += base.rows_in(number)
         if len(at):
             rows = pa.concat_tables(base.pieces(compared.names, [number])).take(at - group)
-            stored = RecordSet.of_rows(conform(rows, compared), ordering_fields)
-            stays[at] = merge.keep(_keyed(stored, at))
+            old = RecordSet.of_rows(conform(rows, compared), ordering_fields)
+            stays[at] = merge.keep(_keyed(old, at))
     rows = pa.concat_tables([sure.changed_rows(), merge.new_rows()])
-    return MergeOutcome.of([stays], places.of(rows))
+    names = [name for name in rows.column_names if name != RECORD_KEY]
+    stored = rows.select(names).rename_columns([RECORD_KEY if n == _KEY else n for n in names])
+    return MergeOutcome.of([stays], places.of(rows)), stored
 
 
 def surely_wins(
@@ -83,8 +88,7 @@ def surely_wins(
 
 
 def _keyed(records: RecordSet, positions: Numbers) -> RecordSet:
-    """The records with their positions as keys."""
-    rows = records.rows
-    if RECORD_KEY in rows.column_names:
-        rows = rows.drop_columns([RECORD_KEY])
+    """The records with their positions as keys; these have another name."""
+    names = [_KEY if name == RECORD_KEY else name for name in records.rows.column_names]
+    rows = records.rows.rename_columns(names)
     return replace(records, rows=rows.append_column(RECORD_KEY, pa.array(positions)))

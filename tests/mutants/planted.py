@@ -158,8 +158,8 @@ LOCATED_RECORDS = [
     Mutant(
         "positions in another base file count",
         Text(
-            "any(place.positions_base != base.name.instant_time for place in logs.places)",
-            "any(place.positions_base is None for place in logs.places)",
+            "any(p.positions_base != base.name.instant_time for p in logs.places)",
+            "any(p.positions_base is None for p in logs.places)",
         ),
         f"{_LOCATED}::test_odd_positions_do_not_count[of another base file]",
         "P3: records replace rows of other keys",
