@@ -69,7 +69,8 @@ class IncrementalQuery:
     def plan(self, predicate: Predicate = ALL) -> ScanPlan:
         """Return what to read; files are listed when its tasks are iterated over.
 
-        Only partitions and buckets are left out that the predicate rules out.
+        Partitions and buckets are left out that the predicate rules out, and row groups of base
+        files, also those without rows of the range.
         """
         pinned, times = self.pinned, frozenset(self.times)
         view = pinned.view
@@ -80,7 +81,7 @@ class IncrementalQuery:
         pruner = pinned.pruner(predicate)
         return ScanPlan(
             self.schema,
-            _Executor(pinned, reader, self.times, self.end or pinned),
+            _Executor(pinned, reader, self.times, self.end or pinned, pruner),
             self._tasks(pruner),
         )
 
@@ -185,20 +186,21 @@ class _Executor:
     reader: FileSliceReader
     times: tuple[str, ...]
     end: PinnedTable
+    pruner: Pruner | None
 
     def read(self, task: ScanTask, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a slice that the commits wrote; see `SliceExecutor.read`."""
         lacking: list[pa.Array] = []
-        fetched = list(dict.fromkeys([*columns, COMMIT_TIME, RECORD_KEY]))
+        fetched = _with(columns, COMMIT_TIME)
         with refusing_deleted_files(self.pinned, task.slice):
-            for rows in self.reader.read(task.slice, fetched, lacking=lacking):
+            for rows in self.reader.read(task.slice, fetched, pruner=self.pruner, lacking=lacking):
                 yield self._of_range(rows).select(list(columns))
         if not lacking:
             return
         keys = pa.concat_arrays(lacking)
         for whole in self._whole(task.slice.group):
             with refusing_deleted_files(self.end, whole):
-                for rows in self.end.reader().read(whole, fetched):
+                for rows in self.end.reader().read(whole, _with(fetched, RECORD_KEY)):
                     written = self._of_range(rows)
                     found = pc.is_in(written.column(RECORD_KEY), value_set=keys)
                     yield written.filter(found).select(list(columns))
@@ -218,6 +220,10 @@ class _Executor:
             for file in files
             if file.path.rpartition("/")[2].removeprefix(".").startswith(group.file_id)
         )
+
+
+def _with(columns: Sequence[str], other: str) -> list[str]:
+    return list(dict.fromkeys([*columns, other]))
 
 
 def _full_scan(

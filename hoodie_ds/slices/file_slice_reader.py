@@ -12,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.columns.arrow_columns import Mask, without_columns
-from hoodie_ds.columns.meta_columns import META_FIELDS, RECORD_KEY
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import UnsupportedTableError
+from hoodie_ds.filters.predicate import In
+from hoodie_ds.filters.pruning import may_match
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.record.deletes import DeleteMarker
@@ -445,6 +447,12 @@ class FileSliceReader:
             yield rows, keep[: rows.num_rows]
             keep = keep[rows.num_rows :]
 
+    def _may_count(self, reader: BaseFileReader, row_group: int) -> bool:
+        """Whether a row group of a base file may have rows of commits that count."""
+        times = In((COMMIT_TIME,), pa.array(self.only_commits, pa.string()))
+        written = reader.bounds(row_group, self.schema.field(COMMIT_TIME))
+        return may_match(times, {COMMIT_TIME: written}.get)
+
     @contextmanager
     def _base(
         self,
@@ -472,12 +480,14 @@ class FileSliceReader:
                 self.virtual_keys,
                 self.history.renaming(base.name.instant_time),
             )
+            count = reader.num_row_groups
             numbers: Sequence[int] | None = None
             if parts > 1:
-                count = reader.num_row_groups
                 numbers = [n for n in range(count) if n * parts // count == number]
+            if self.only_commits is not None:
+                numbers = [n for n in range(count) if self._may_count(reader, n)]
             if pruner is not None:
-                numbers = range(reader.num_row_groups) if numbers is None else numbers
+                numbers = range(count) if numbers is None else numbers
                 partition = slice_.group.partition_path
                 numbers = pruner.row_groups(reader, partition, numbers, is_merged)
             yield BaseRows(reader, numbers, self.only_commits)

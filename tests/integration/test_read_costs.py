@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.counted_reads import CountedReads
-from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
+from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, trips
 
 _FOOTER_BYTES = 64 << 10
 """What Arrow reads at a file's end, once."""
@@ -78,3 +80,45 @@ def test_a_few_rows_open_a_file(kind: str) -> None:
     rows = place.reader.scan(["id"], "fare > 1000").head(5)
     assert (rows.num_rows, rows.column_names) == (0, ["id"])
     assert place.reader.scan(["id"]).head(1_000).num_rows == 90
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_row_groups_without_rows_of_the_range_are_not_read(
+    kind: str, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = {"hoodie.parquet.block.size": "16k", PARTITION: ""}
+    place = Place(**{TYPE: kind, VERSION: version, BUCKETS: "1", **groups})
+    place.writer.upsert(many(2_000))
+    first = place.writer.timeline.completed[-1]
+    place.writer.upsert(trips(("k1000", "x", 2, 1.0), ("new", "x", 2, 2.0)))
+    if kind == "MERGE_ON_READ":
+        place.writer.compact()
+    read = list[int]()
+    pieces = BaseFileReader.pieces
+
+    def noted(self: BaseFileReader, columns: Any, row_groups: Sequence[int]) -> Any:
+        read.extend(self.rows_in(number) for number in row_groups)
+        return pieces(self, columns, row_groups)
+
+    monkeypatch.setattr(BaseFileReader, "pieces", noted)
+    for where, expected in (
+        (None, ["k1000", "new"]),
+        ("fare > 1.5", ["new"]),
+        ("id = k1000", ["k1000"]),
+        ("fare < 0", []),
+    ):
+        read.clear()
+        rows = place.reader.read_incremental(first, columns=["id"], filter=where)
+        assert sorted(rows["id"].to_pylist()) == expected, where
+        assert (0 < sum(read) < 1_000) == bool(expected), where
+
+
+def test_row_groups_of_every_commit_of_a_range_are_read() -> None:
+    place = Place(**{BUCKETS: "1"})
+    place.writer.upsert(many(9))
+    first = place.writer.timeline.completed[-1]
+    for city in "xyz":
+        place.writer.upsert(trips((f"new in {city}", city, 1, 2.0)))
+    found = place.reader.read_incremental(first, columns=["id"])["id"].to_pylist()
+    assert sorted(found) == ["new in x", "new in y", "new in z"]

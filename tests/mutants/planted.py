@@ -2271,6 +2271,21 @@ READS = [
         "P1: a query shows rows that its filter rules out",
     ),
     Mutant(
+        "row groups of a range have rows of its last commit",
+        Text(
+            "In((COMMIT_TIME,), pa.array(self.only_commits, pa.string()))",
+            "In((COMMIT_TIME,), pa.array(self.only_commits[-1:], pa.string()))",
+        ),
+        f"{_COSTS}::test_row_groups_of_every_commit_of_a_range_are_read",
+        "P3: committed rows that a stream of the table does not get",
+    ),
+    Mutant(
+        "row groups of other commits are read for a range",
+        always("FileSliceReader._may_count", True),
+        f"{_COSTS}::test_row_groups_without_rows_of_the_range_are_not_read[COPY_ON_WRITE-6]",
+        "a stream of a table reads files whole",
+    ),
+    Mutant(
         "rows that log files add to a known merge are not counted",
         within("MergeOutcome.num_live", sum=returns(0)),
         f"{_COSTS}::test_rows_of_a_known_merge_are_counted_without_the_base_file[9]",
