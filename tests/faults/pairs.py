@@ -218,6 +218,7 @@ PAIRS = {
     "merge, writer": Pair(Step(YOURS, merged=True), Step(MINE)),
     "recovery, recovery": Pair(None, None, dead=Step(MINE)),
     "writer, rollback": Pair(Step(MINE), None),
+    "merge by two tasks, writer": Pair(Step(YOURS, tasks=2, merged=True), Step(MINE)),
 }
 NIGHTLY = {
     "writer, writer, mor": Pair(Step(MINE), Step(YOURS), MOR),

@@ -116,4 +116,8 @@ SCENARIOS = {
     "append without keys": Scenario(
         (Step(ONE, "insert"),), (Step(TWO, "insert", tasks=2),), {KEY: "", BUCKETS: ""}
     ),
+    **_of_both(
+        "merge, three tasks",
+        Scenario(BEGUN, (Step(TWO, tasks=3, merged=True), Step(BOTH, tasks=3, merged=True))),
+    ),
 }

@@ -27,6 +27,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from tests.archived import archived
+from tests.merge_by_tasks import begun_by_tasks
 from tests.rows import META
 from tests.tables import KEY
 
@@ -149,7 +150,12 @@ def run(
     coordinator = writer(
         cast(Storage, storage), given, attempt, clock or SimClock(), pauses or NoPauses(), limits
     )
-    if step.merged:
+    batches: Sequence[Iterable[pa.RecordBatch]]
+    if step.merged and step.tasks > 1:
+        batch, batches = begun_by_tasks(
+            coordinator, step.rows, ["id", "city"], _CLAUSES, step.tasks, MergeCounts()
+        )
+    elif step.merged:
         merge = GivenMerge(
             NumberedRows(step.rows.schema, step.rows.to_batches()), ["id", "city"], _CLAUSES
         )

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from copy import copy
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable, TableMerge
-from hoodie_ds.api.table_merge import with_columns
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.write_options import WriteOptions, of_call
 from hoodie_ds.errors import MergeCardinalityError, OptionError, RecordKeyError
-from hoodie_ds.filters.predicate import ALL
-from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.digest.input_digest import InputDigest
-from hoodie_ds.sink.locate.matched_rows import pinned
-from hoodie_ds.sink.locate.merge_tasks import MergeTasks, Role
-from hoodie_ds.sink.locate.merged_rows import MergeCounts, merge_of, scan_for_merge, stored_keys
+from hoodie_ds.sink.locate.merged_rows import MergeCounts
 from hoodie_ds.sink.messages import TaskId, WriteResult
-from hoodie_ds.sink.numbered_rows import NumberedRows
-from hoodie_ds.sink.row_merge import GivenClause, GivenMerge, RowMerge
-from hoodie_ds.sink.source_summary import SourceSummary
+from hoodie_ds.sink.row_merge import GivenClause
 from hoodie_ds.sink.task_writer import write_task
-from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds
 from tests.integration.test_changes_by_filter import INDEXES
+from tests.merge_by_tasks import begun_by_tasks
 from tests.tables import BUCKETS, KEY, PARTITION, TRIPS, TYPE, TYPES, VERSION, found, trips
 
 TASKS = 3
@@ -65,44 +54,12 @@ class Tasks:
         options = of_call(WriteOptions.parse({**self.given, "path": "/t"}), Operation.UPSERT)
         writer = Coordinator(options, self.storage, SimClock(), SimIds())
 
-        def change_of(plan: WritePlan) -> RowMerge:
-            merge = merge_of(GivenMerge(NumberedRows(source.schema, ()), on, clauses), plan)
-            values = merge.matched_by(source, merge.pairs.values())
-            return replace(merge, whole=SourceSummary.of(values, InputDigest.of(source)))
-
-        batch = with_columns(writer.begin_change(change_of))
-        scan = scan_for_merge(batch.plan)
-        tasks = copy(MergeTasks(batch.plan, TASKS))  # as workers get it
-        parts, counts, messages = tasks.parts(scan.tasks), MergeCounts(), []
-        owners = defaultdict[object, set[int]](set)
-        for task, part in enumerate(parts):
-            for values in tasks.matched_values(replace(scan, tasks=part)):
-                for row in values.to_pylist():
-                    owners[(*row.values(),)].add(task)
-        for task, part in enumerate(parts):
-            given = iter(_rows_of(task, tasks, source, owners))
-            rows = tasks.merged(task, replace(scan, tasks=part), given, counts)
-            messages.append(write_task(batch, TaskId(task, 0, task), None, rows))
+        counts = MergeCounts()
+        batch, parts = begun_by_tasks(writer, source, on, clauses, TASKS, counts)
+        messages = [
+            write_task(batch, TaskId(task, 0, task), None, rows) for task, rows in enumerate(parts)
+        ]
         return counts.of(writer.commit(messages))
-
-
-def _rows_of(
-    task: int, tasks: MergeTasks, source: pa.Table, owners: Mapping[object, set[int]]
-) -> list[tuple[Role, pa.Table]]:
-    merge = tasks.plan.change
-    assert isinstance(merge, RowMerge)
-    values = merge.matched_by(source, merge.pairs.values()).to_pylist()
-    places = [owners.get((*row.values(),), set()) for row in values]
-    new = source.filter(pa.array([not one for one in places]))
-    rows = [
-        (Role.MATCHED, source.filter(pa.array([task in one for one in places]))),
-        (Role.INSERTED, new.filter(pa.array(tasks.of_new(new) == task))),
-    ]
-    if tasks.compares_keys:
-        for keys in stored_keys(tasks.plan, SnapshotQuery(pinned(tasks.plan)).plan(ALL)):
-            assert keys.column_names == tasks.unique_names
-            rows.append((Role.STORED, keys.filter(pa.array(tasks.of_keys(keys) == task))))
-    return rows
 
 
 def clauses(merge: TableMerge) -> TableMerge:
