@@ -82,8 +82,8 @@ class IndexType(str, Enum):
 
     @property
     def is_record_index(self) -> bool:
-        """Whether it is the record index of the whole table, which has had two names."""
-        return self in (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
+        """Whether it is a record index; that of the whole table has had two names."""
+        return "RECORD" in self.value
 
 
 class Operation(str, Enum):

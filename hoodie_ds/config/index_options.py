@@ -32,9 +32,7 @@ def _share(text: str) -> float | None:
 
 
 _SUPPORTED: Final = {
-    kind.value: kind
-    for kind in IndexType
-    if kind not in (IndexType.INMEMORY, IndexType.HBASE, IndexType.RECORD_LEVEL_INDEX)
+    kind.value: kind for kind in IndexType if kind not in (IndexType.INMEMORY, IndexType.HBASE)
 }
 
 
@@ -45,12 +43,12 @@ class IndexOptions(OptionGroup):
     index_type: Option[IndexType | None] = Option(
         "hoodie.index.type",
         Kind(
-            f"one of {', '.join(_SUPPORTED)} (others are not supported yet; BLOOM or SIMPLE keeps "
-            "the promise of RECORD_LEVEL_INDEX)",
+            f"one of {', '.join(_SUPPORTED)} (others are not supported yet)",
             lambda text: _SUPPORTED.get(text.upper()),
         ),
         "How a key's file group is found; BUCKET for a new table with record keys, or RECORD_INDEX "
-        "if hoodie.metadata.record.index.enable is true and no number of buckets is given.",
+        "if hoodie.metadata.record.index.enable is true and no number of buckets is given, or "
+        "RECORD_LEVEL_INDEX if hoodie.metadata.record.level.index.enable is.",
         aliases=("index.type",),
     )
     num_buckets: Option[int | None] = Option(

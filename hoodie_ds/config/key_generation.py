@@ -42,7 +42,8 @@ def lacking_stored_keys(
         instead = index.value.replace("BLOOM", "SIMPLE")
         needing.append(f"the index {index.value} (take {instead} or BUCKET)")
     elif index is not None and index.is_record_index:
-        needing.append(f"the index {index.value} (take GLOBAL_SIMPLE or BUCKET)")
+        simple = "SIMPLE" if index is IndexType.RECORD_LEVEL_INDEX else "GLOBAL_SIMPLE"
+        needing.append(f"the index {index.value} (take {simple} or BUCKET)")
     return tuple(needing)
 
 

@@ -45,6 +45,13 @@ class MetadataOptions(OptionGroup):
         "it is made for hoodie.index.type=RECORD_INDEX.",
         aliases=("hoodie.metadata.record.index.enable",),
     )
+    partition_index: Option[bool | None] = Option(
+        "hoodie.metadata.record.level.index.enable",
+        BOOLEAN,
+        "Whether the metadata table has a record index of each partition by itself, where a record "
+        "key may be in several partitions; by default it is made for "
+        "hoodie.index.type=RECORD_LEVEL_INDEX. From table version 8 on.",
+    )
     record_index_groups: Option[int] = Option(
         "hoodie.metadata.global.record.level.index.min.filegroup.count",
         POSITIVE_INT,

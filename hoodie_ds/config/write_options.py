@@ -109,6 +109,12 @@ def _contradictions(options: WriteOptions) -> Iterator[OptionError]:
         check_key_generation(options.key_generator, *fields)
     except OptionError as problem:
         yield problem
+    if options.metadata.record_index and options.metadata.partition_index:
+        yield OptionError(
+            MetadataOptions.partition_index.key,
+            True,
+            f"there is one record index; leave this or {MetadataOptions.record_index.key} out",
+        )
     if options.concurrency.is_shared and options.batches_per_commit > 1:
         yield OptionError(
             OperationOptions.batches_per_commit.key,

@@ -9,7 +9,8 @@ from typing import Final
 from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.key_generation import lacking_stored_keys
-from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.metadata_options import MetadataOptions
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX, TableProperties
 from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
@@ -23,10 +24,12 @@ from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config
 from hoodie_ds.table.metadata_table import (
+    Scope,
     can_index_records,
+    command_to_drop,
     has_bloom_filters,
     record_index,
-    wants_record_index,
+    wanted_record_index,
 )
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
@@ -40,6 +43,7 @@ _LOOKUPS: Final[dict[IndexType, type[LookupIndex]]] = {
     IndexType.GLOBAL_BLOOM: BloomIndex,
     IndexType.GLOBAL_SIMPLE: SimpleIndex,
     IndexType.RECORD_INDEX: RecordIndex,
+    IndexType.RECORD_LEVEL_INDEX: RecordIndex,
     IndexType.GLOBAL_RECORD_LEVEL_INDEX: RecordIndex,
 }
 """Every index but BUCKET."""
@@ -62,7 +66,7 @@ def choose_index(
         stored = load_hashing_config(table.storage, timeline)
     known = stored is not None or (properties.num_buckets or options.num_buckets) is not None
     kind = stated or _by_names(known, groups, properties.populate_meta_fields)
-    wanted = wants_record_index(properties, options)
+    wanted = wanted_record_index(properties, options)
     if wanted and not can_index_records(properties):
         raise OptionError(
             TableOptions.merge_mode.key,
@@ -70,8 +74,10 @@ def choose_index(
             "which rows of log files are left is decided by a function then, so there can be no "
             "record index; let the table have the type COPY_ON_WRITE or another index",
         )
-    wanted = wanted or (table is not None and record_index(table) == "table")
-    if wanted and properties.partition_fields:
+    stored_scope = None if table is None else record_index(table)
+    if table is not None and wanted not in (None, stored_scope):
+        _refuse_other_scope(table, wanted)
+    if "table" in (wanted, stored_scope) and properties.partition_fields:
         kind = _keeping_keys_unique(kind, properties, options)
     if kind is IndexType.BUCKET:
         return BucketIndex.of(properties, options, stored, groups)
@@ -88,6 +94,22 @@ def choose_index(
                 f"a table with virtual keys cannot have {lacking}",
             )
     return _LOOKUPS[kind].of(kind, properties, options)
+
+
+def _refuse_other_scope(table: Table, wanted: Scope | None) -> None:
+    """Refuse options that ask for another record index than the metadata table has."""
+    if RECORD_INDEX not in table.properties.metadata_partitions:
+        return
+    has, option = "of each partition", MetadataOptions.record_index
+    if wanted == "partition":
+        has, option = "of the whole table", MetadataOptions.partition_index
+    raise OptionError(
+        option.key,
+        True,
+        f"the metadata table of table {table.properties.name!r} has a record index {has}, and "
+        "there can be one alone; leave the option out, or drop it first with "
+        f"{command_to_drop(table, [RECORD_INDEX])}",
+    )
 
 
 def _keeping_keys_unique(

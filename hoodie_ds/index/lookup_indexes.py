@@ -43,17 +43,18 @@ class SimpleIndex(LookupIndex):
 
 
 class RecordIndex(LookupIndex):
-    """Asks the record index of the metadata table, which has each key of the table once."""
+    """Asks the record index of the metadata table, of the whole table or of each partition."""
 
     @classmethod
     def of(cls, kind: IndexType, properties: TableProperties, options: WriteOptions) -> RecordIndex:
         """See `LookupIndex.of`."""
-        is_global = bool(properties.partition_fields)
+        is_global = kind is not IndexType.RECORD_LEVEL_INDEX and bool(properties.partition_fields)
         return cls(kind, properties.record_key_fields, is_global, options.record_moves_records)
 
     def lookup(self, context: LookupContext) -> KeyLookup:
         """See `LookupIndex.lookup`."""
-        return RecordLookup(context)
+        is_of_partitions = self.kind is IndexType.RECORD_LEVEL_INDEX
+        return RecordLookup(context, "partition" if is_of_partitions else "table")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from hoodie_ds.index.table_slices import TableSlices
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.metadata_table import Scope
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.instant import Instant
 from hoodie_ds.timeline.timeline import Timeline
@@ -95,7 +96,7 @@ class LookupContext:
     memory_bytes: int  # of a task, for keys
     virtual_keys: MadeColumn | None = None  # makes record keys that files do not store
     # opens the metadata table where its record index is that of the timeline
-    record_index: Callable[[], MetadataTable | None] = lambda: None
+    record_index: Callable[[Scope], MetadataTable | None] = lambda _: None
 
 
 @dataclass(frozen=True)

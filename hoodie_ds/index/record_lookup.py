@@ -22,42 +22,53 @@ from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.table_slices import TableSlices
 from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.record_index import places_of
+from hoodie_ds.metadata_table.record_keys import index_of
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
+from hoodie_ds.table.metadata_table import Scope
 
 
 class RecordLookup(KeyLookup):
     """Looks record keys up in the record index, or in the data files where it may be wrong."""
 
-    def __init__(self, context: LookupContext) -> None:
+    def __init__(self, context: LookupContext, scope: Scope) -> None:
         self._context = context
+        self._scope = scope
         self._files = FileLookup(context, KeyCache(context.memory_bytes), use_bloom=True)
         self._slices: Sequence[FileSlice] | None = None
         self._numbers: dict[FileGroupId, int] = {}
 
     @cached_property
     def _index(self) -> MetadataTable | None:
-        return self._context.record_index()
+        return self._context.record_index(self._scope)
 
     def find(
         self, slices: Sequence[FileSlice], keys: pa.Array, live_only: bool = False
     ) -> RecordLocations:
-        """Return the slice of each key; see `KeyLookup`. In the index a deleted key is in none."""
-        found = self._by_index(keys, lambda _: slices)
+        """Return the slice of each key; see `KeyLookup`. In the index a deleted key is in none.
+
+        All slices are of one partition if the index is of each by itself.
+        """
+        index = RECORD_INDEX
+        if slices and self._scope == "partition":
+            index = index_of(slices[0].group.partition_path)
+        found = self._by_index(index, keys, lambda _: slices)
         return found or self._files.find(slices, keys, live_only)
 
     def find_anywhere(self, slices: TableSlices, keys: pa.Array) -> RecordLocations:
         """Return the slice of each key of a table, whose partitions are listed that have some."""
-        return self._by_index(keys, slices.of) or self._files.find_anywhere(slices, keys)
+        return self._by_index(RECORD_INDEX, keys, slices.of) or self._files.find_anywhere(
+            slices, keys
+        )
 
     def _by_index(
-        self, keys: pa.Array, slices_of: Callable[[set[str]], Sequence[FileSlice]]
+        self, index: str, keys: pa.Array, slices_of: Callable[[set[str]], Sequence[FileSlice]]
     ) -> RecordLocations | None:
         """Where keys are by the index, in the slices of its partitions; None if it may be wrong."""
         if self._index is None:
             return None
         asked = keys.to_pylist()
-        places = dict(places_of(self._index, set(asked)))
+        places = dict(places_of(self._index, set(asked), index))
         positions = self._positions(slices_of({one.partition_path for one in places.values()}))
         strange = places.values() - positions.keys()
         if not strange:

@@ -14,7 +14,7 @@ from hoodie_ds.metadata_table.column_changes import Ranges, stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
 from hoodie_ds.metadata_table.payload import BLOOM_FILTER, STATS, Record
-from hoodie_ds.metadata_table.record_changes import stored_places
+from hoodie_ds.metadata_table.record_changes import all_indexes, stored_places
 from hoodie_ds.metadata_table.record_index import group_of
 from hoodie_ds.metadata_table.secondary_changes import stored_values
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS, recorded_bounds
@@ -59,20 +59,27 @@ def index_divergences(
     """Yield what is wrong in an index of rows: records of no row, and rows without a record."""
     if declared_avro(table, metadata.data) is None:
         return
-    of_rows: OfRows = stored_places
-    meaning: Meaning = group_of
-    for index in secondary_indexes(table):
-        if index.partition == partition:
-            of_rows, meaning = partial(stored_values, index), bool
-    found = differing_records(table, metadata, metadata, partition, of_rows, meaning)
     wrong: dict[str, list[str]] = {"of no row": [], "missing or wrong": []}
-    for key, record in sorted(found.items()):
-        wrong["of no row" if record is None else "missing or wrong"].append(key)
+    for name, (of_rows, meaning) in _parts(table, metadata, partition).items():
+        found = differing_records(table, metadata, metadata, name, of_rows, meaning)
+        for key, record in sorted(found.items()):
+            wrong["of no row" if record is None else "missing or wrong"].append(key)
     for what, keys in wrong.items():
         if keys:
             some = ", ".join(map(repr, keys[:_NAMED]))
             message = f"records of the metadata table are {what}: {len(keys):,}, such as {some}"
             yield Divergence(partition, f"{METADATA_TABLE}/{partition}", message)
+
+
+def _parts(
+    table: Table, metadata: MetadataTable, partition: str
+) -> Mapping[str, tuple[OfRows, Meaning]]:
+    """What an index of rows consists of: one index, or one of each partition of the table."""
+    for index in secondary_indexes(table):
+        if index.partition == partition:
+            return {partition: (partial(stored_values, index), bool)}
+    indexes = all_indexes(table, metadata)
+    return {index: (partial(stored_places, index), group_of) for index in indexes}
 
 
 def statistics_divergences(

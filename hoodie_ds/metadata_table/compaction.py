@@ -22,6 +22,7 @@ from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.formats.avro.tree import parse_avro
 from hoodie_ds.formats.hfile.reader import Entry
 from hoodie_ds.formats.hfile.writer import write_hfile
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.formats.parquet.bloom_filter import (
     BLOOM_FILTER_FOOTER,
     BloomFilterBuilder,
@@ -34,6 +35,7 @@ from hoodie_ds.metadata_table.payload import (
     record_reader,
     without_deletes,
 )
+from hoodie_ds.metadata_table.record_keys import file_id, folder_of
 from hoodie_ds.metadata_table.record_schema import SCHEMA
 from hoodie_ds.metadata_table.stored import (
     EXTENSION,
@@ -43,7 +45,7 @@ from hoodie_ds.metadata_table.stored import (
     schema_of,
 )
 from hoodie_ds.storage.protocol import FileStatus, Storage
-from hoodie_ds.table.file_name import BaseFileName
+from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import data_file
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
@@ -59,6 +61,7 @@ _DELTA_COMMITS: Final = 10
 _SUFFIX: Final = "001"
 _ATTEMPT: Final = "0-0-0"
 """The write token of all attempts, as their bytes are the same."""
+_NO_DELETES: Final = bytes.fromhex("000000030000000100")
 _BLOOM: Final = BloomParams(10_000, 1e-9, BloomFilterType.DYNAMIC_V0, 100_000)
 """Hudi's filters in base files of a metadata table."""
 
@@ -118,6 +121,13 @@ def put_once(storage: Storage, path: str, data: bytes) -> bytes:
     except AlreadyExistsError:
         return storage.read(path)
     return data
+
+
+def put_first_log(storage: Storage, partition: str, number: int, time: str) -> None:
+    """Put the log file with which a file group begins: it deletes nothing."""
+    log = LogFileName(file_id(partition, number), time, 1, _ATTEMPT)
+    block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: time}, _NO_DELETES)
+    put_once(storage, in_partition(folder_of(partition), str(log)), block)
 
 
 def _due(timeline: Timeline, most: int) -> str:

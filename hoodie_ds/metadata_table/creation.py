@@ -24,17 +24,16 @@ from hoodie_ds.config.properties.table_properties import (
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.formats.hfile.reader import Entry
-from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.bloom_records import stored_filters
 from hoodie_ds.metadata_table.column_changes import stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex, check_named, define_columns
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
-from hoodie_ds.metadata_table.compaction import base_file, put_once
+from hoodie_ds.metadata_table.compaction import base_file, put_first_log, put_once
 from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_changes import stored_places
 from hoodie_ds.metadata_table.record_index import group_of
-from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of, index_of
 from hoodie_ds.metadata_table.record_schema import record_schema
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
 from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL, REBUILD
@@ -43,7 +42,7 @@ from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.index_definitions import define_index
-from hoodie_ds.table.metadata_table import wants_record_index
+from hoodie_ds.table.metadata_table import Scope, record_index, wanted_record_index
 from hoodie_ds.table.table import Table, check_unchanged, update_properties
 from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
@@ -71,17 +70,9 @@ _GROUPS: Final = {COLUMN_STATS: 2, BLOOM_FILTERS: 4}
 _KEYS_IN_A_GROUP: Final = (1 << 30) // 48 // 2
 """Record keys for each file group of a record index, as Hudi estimates: it may yet double."""
 _MOST_GROUPS: Final = 10_000
-_OF_TABLE: Final = {
-    "indexName": RECORD_INDEX,
-    "indexType": RECORD_INDEX,
-    "indexFunction": "",
-    "sourceFields": [],
-    "indexOptions": {"isPartitioned": "false"},
-    "version": "V1",
-}
-"""Hudi's definition of a record index of the whole table."""
+_GROUPS_OF_PARTITION: Final = (1, 10)
+"""The least and most file groups of the record index of a partition, Hudi's defaults."""
 _ATTEMPT: Final = "0-0-0"
-_NO_DELETES: Final = bytes.fromhex("000000030000000100")
 _SAME: Final = (keys.VERSION, keys.INITIAL_VERSION, keys.LAYOUT)
 """Properties that are those of the table."""
 _OWN: Final = {
@@ -101,10 +92,12 @@ _OWN: Final = {
 def wanted_partitions(properties: TableProperties, given: WriteOptions) -> tuple[str, ...]:
     """Return the partitions that a metadata table is to have by some options, as in Hudi."""
     options = given.metadata
-    if options.record_index and not properties.record_key_fields:
-        raise OptionError(
-            MetadataOptions.record_index.key, True, "the table has no record key fields"
-        )
+    for option, is_on in (
+        (MetadataOptions.record_index, options.record_index),
+        (MetadataOptions.partition_index, options.partition_index),
+    ):
+        if is_on and not properties.record_key_fields:
+            raise OptionError(option.key, True, "the table has no record key fields")
     has_stats = options.column_stats or COLUMN_STATS in properties.metadata_partitions
     if options.partition_stats and not has_stats:
         raise OptionError(
@@ -120,7 +113,7 @@ def wanted_partitions(properties: TableProperties, given: WriteOptions) -> tuple
         FILES_PARTITION: True,
         COLUMN_STATS: options.column_stats,
         BLOOM_FILTERS: options.bloom_filters,
-        RECORD_INDEX: wants_record_index(properties, given),
+        RECORD_INDEX: wanted_record_index(properties, given) is not None,
         PARTITION_STATS: of_partitions and _has_partition_stats(properties),
     }
     return tuple(name for name in MADE if switches[name])
@@ -131,23 +124,26 @@ def _has_partition_stats(properties: TableProperties) -> bool:
     return bool(properties.partition_fields) and properties.layout_version != V1.version
 
 
-def switched_off(options: MetadataOptions, there: Iterable[str]) -> frozenset[str]:
+def switched_off(table: Table, options: MetadataOptions) -> frozenset[str]:
     """Return those partitions of a metadata table that it is not to have by some options."""
+    of_records = options.record_index
+    if options.partition_index != of_records and record_index(table) == "partition":
+        of_records = options.partition_index
     switches = {
         COLUMN_STATS: options.column_stats,
         BLOOM_FILTERS: options.bloom_filters,
-        RECORD_INDEX: options.record_index,
+        RECORD_INDEX: of_records,
         PARTITION_STATS: options.partition_stats,
     }
     off = [name for name, on in switches.items() if on is False and options.drops]
-    return frozenset(with_dependents(off, there))
+    return frozenset(with_dependents(off, table.properties.metadata_partitions))
 
 
-def left_partitions(there: Collection[str], given: WriteOptions) -> frozenset[str]:
+def left_partitions(table: Table, given: WriteOptions) -> frozenset[str]:
     """Return the partitions that a write by some options leaves of those of a metadata table."""
     if given.metadata_enable is False:
         return frozenset()
-    return frozenset(there) - switched_off(given.metadata, there)
+    return frozenset(table.properties.metadata_partitions) - switched_off(table, given.metadata)
 
 
 def with_dependents(names: Collection[str], there: Iterable[str]) -> Iterator[str]:
@@ -164,7 +160,7 @@ def create_partitions(
     timeline: Timeline,
     wanted: Collection[str],
     now_ms: int,
-    options: MetadataOptions,
+    options: WriteOptions,
 ) -> Table:
     """Make those of some partitions that are missing, while nothing is at work on the table.
 
@@ -190,7 +186,7 @@ def _created(
     timeline: Timeline,
     name: str,
     now_ms: int,
-    options: MetadataOptions,
+    options: WriteOptions,
     sizes: Mapping[str, int],
 ) -> Table:
     """Make a partition of files with these sizes; the table is listed once for all partitions."""
@@ -198,23 +194,23 @@ def _created(
     if name in (COLUMN_STATS, PARTITION_STATS) and schema is None:
         return table
     if name == COLUMN_STATS and schema is not None:
-        table = define_columns(table, schema, options.columns, now_ms)
+        table = define_columns(table, schema, options.metadata.columns, now_ms)
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
     storage.delete(name)
     done = _next_instant(storage, table)
     depth = f"commitTime={done.time}\npartitionDepth=1\n"
     put_once(storage, in_partition(name, PARTITION_METAFILE), depth.encode())
-    count, records = _content(table, timeline, name, schema or "", sizes, options)
-    groups: list[list[Entry]] = [[] for _ in range(count)]
-    found = [*records]
-    numbers = file_groups_of(pa.array([key for key, _ in found], pa.string()), count)
-    for number, (key, record) in zip(numbers.tolist(), found, strict=True):
-        groups[number].append((key.encode(), encode_record(record)))
-    stats = [
-        stat
-        for number, entries in enumerate(groups)
-        for stat in _put_group(storage, name, number, done.time, sorted(entries))
-    ]
+    scope = wanted_record_index(table.properties, options) or record_index(table) or "table"
+    stats: list[WriteStat] = []
+    for index in _indexes(sizes) if (name, scope) == (RECORD_INDEX, "partition") else [name]:
+        count, records = _content(table, timeline, index, schema or "", sizes, options.metadata)
+        groups: list[list[Entry]] = [[] for _ in range(count)]
+        found = [*records]
+        numbers = file_groups_of(pa.array([key for key, _ in found], pa.string()), count)
+        for number, (key, record) in zip(numbers.tolist(), found, strict=True):
+            groups[number].append((key.encode(), encode_record(record)))
+        for number, entries in enumerate(groups):
+            stats += _put_group(storage, index, number, done.time, sorted(entries))
     extra = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
     if table.layout == V1.version:
         pending = (instant.time for instant in timeline.pending)
@@ -228,9 +224,21 @@ def _created(
     put_once(storage, instant_path(done.completed(ended)), body)
     _check_as_before(table, timeline)
     if name == RECORD_INDEX:
-        table = define_index(table, RECORD_INDEX, _OF_TABLE, REBUILD, now_ms)
+        table = define_index(table, RECORD_INDEX, _definition(scope), REBUILD, now_ms)
     names = sorted({*table.properties.metadata_partitions, name})
     return update_properties(table, {keys.METADATA_PARTITIONS: ",".join(names)}, (), now_ms)
+
+
+def _definition(scope: Scope) -> Mapping[str, object]:
+    """Hudi's definition of a record index."""
+    return {
+        "indexName": RECORD_INDEX,
+        "indexType": RECORD_INDEX,
+        "indexFunction": "",
+        "sourceFields": [],
+        "indexOptions": {"isPartitioned": str(scope == "partition").lower()},
+        "version": "V1",
+    }
 
 
 def _next_instant(storage: Storage, table: Table) -> Instant:
@@ -269,17 +277,24 @@ def _content(
     if name == BLOOM_FILTERS:
         newest = timeline.commits[-1].time if timeline.commits else ""
         return count, stored_filters(table.storage, newest, sizes).items()
-    if name == RECORD_INDEX:
-        places = _places(table, timeline)
-        fewest = min(len(places) // _KEYS_IN_A_GROUP, _MOST_GROUPS)
-        return max(fewest, options.record_index_groups), places.items()
+    if folder_of(name) == RECORD_INDEX:
+        places = _places(table, timeline, name)
+        least, most = (options.record_index_groups, _MOST_GROUPS)
+        if name != RECORD_INDEX:
+            least, most = _GROUPS_OF_PARTITION
+        return max(min(len(places) // _KEYS_IN_A_GROUP, most), least), places.items()
     return count, _statistics(table, name, schema, sizes)
 
 
-def _places(table: Table, timeline: Timeline) -> dict[str, Record]:
+def _indexes(paths: Iterable[str]) -> list[str]:
+    """The record indexes of all partitions that have files at some paths."""
+    return [index_of(path) for path in sorted({path.rpartition("/")[0] for path in paths})]
+
+
+def _places(table: Table, timeline: Timeline, index: str) -> dict[str, Record]:
     """The place of each record key; a key that is in two file groups is refused."""
     found: dict[str, Record] = {}
-    for key, record in stored_places(table, timeline):
+    for key, record in stored_places(index, table, timeline):
         if found.setdefault(key, record) is not record:
             places = " and ".join(map(str, (group_of(found[key]), group_of(record))))
             raise UnsupportedTableError(
@@ -314,18 +329,16 @@ def _put_group(
     storage: Storage, partition: str, number: int, time: str, entries: list[Entry]
 ) -> Iterator[WriteStat]:
     """Put a file group; yield what was written, if it has entries."""
-    group = file_id(partition, number)
-    log = LogFileName(group, time, 1, _ATTEMPT)
-    nothing = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: time}, _NO_DELETES)
-    put_once(storage, in_partition(partition, str(log)), nothing)
+    put_first_log(storage, partition, number, time)
     if not entries:
         return
-    path = in_partition(partition, str(BaseFileName(group, _ATTEMPT, time, EXTENSION)))
+    group, folder = file_id(partition, number), folder_of(partition)
+    path = in_partition(folder, str(BaseFileName(group, _ATTEMPT, time, EXTENSION)))
     size = len(put_once(storage, path, base_file(entries)))
     yield WriteStat(
         group,
         path,
-        partition,
+        folder,
         num_writes=len(entries),
         num_inserts=len(entries),
         total_write_bytes=size,

@@ -23,11 +23,11 @@ from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
-from hoodie_ds.metadata_table.compaction import delta_commits, is_due, put_once
+from hoodie_ds.metadata_table.compaction import delta_commits, is_due, put_first_log, put_once
 from hoodie_ds.metadata_table.payload import Record, encode_record
-from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
-from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD
+from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD, MetadataTable
 from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
 from hoodie_ds.storage.subfolder import SubfolderStorage
@@ -89,18 +89,38 @@ def by_file_group(
 
     `hashed` returns the part of a key that decides about its file group.
     """
-    found: dict[FileGroupId, dict[str, Record | None]] = {}
     if not records:
-        return found
+        return {}
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
     names = names_in(storage, partition)
     there = {name.lstrip(".").partition("_")[0] for name in names}
     groups = sum(file_id(partition, number) in there for number in range(len(there)))
     if not groups:
         raise CorruptFileError(f"{storage.root}/{partition} has no file groups", REBUILD)
+    return _spread(partition, groups, records, hashed)
+
+
+def in_index(
+    metadata: MetadataTable, index: str, time: str, records: Entries
+) -> dict[FileGroupId, dict[str, Record | None]]:
+    """Return records by the file groups of the record index of a partition.
+
+    A new partition gets one at the `time` of its first write, Hudi's default. What a dead writer
+    has left does not count, as whoever rolls it back may delete it.
+    """
+    groups = len(metadata.slices(index))
+    if not groups:
+        put_first_log(metadata.view.storage, index, 0, time)
+    return _spread(index, groups or 1, records)
+
+
+def _spread(
+    partition: str, groups: int, records: Entries, hashed: Callable[[str], str] = str
+) -> dict[FileGroupId, dict[str, Record | None]]:
+    found: dict[FileGroupId, dict[str, Record | None]] = {}
     numbers = file_groups_of(pa.array([*map(hashed, records)], pa.string()), groups)
     for number, (key, record) in zip(numbers.tolist(), records.items(), strict=True):
-        group = FileGroupId(partition, file_id(partition, number))
+        group = FileGroupId(folder_of(partition), file_id(partition, number))
         found.setdefault(group, {})[key] = record
     return found
 

@@ -10,7 +10,7 @@ from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS, RECORD_I
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.metadata_table.bloom_records import bloom_changes
 from hoodie_ds.metadata_table.column_changes import column_changes
-from hoodie_ds.metadata_table.delta_commit import Entries, by_file_group, put_delta_commit
+from hoodie_ds.metadata_table.delta_commit import Entries, by_file_group, in_index, put_delta_commit
 from hoodie_ds.metadata_table.file_records import file_records
 from hoodie_ds.metadata_table.payload import Record
 from hoodie_ds.metadata_table.record_changes import record_changes
@@ -78,8 +78,11 @@ def _of_rows(
     if metadata is None or metadata.timeline.commit_at(completed.time) is not None:
         return records
     if is_indexed:
-        found = record_changes(table, metadata, completed, changes)
-        records |= by_file_group(table, RECORD_INDEX, found)
+        for name, found in record_changes(table, metadata, completed, changes).items():
+            if name == RECORD_INDEX:
+                records |= by_file_group(table, name, found)
+            else:
+                records |= in_index(metadata, name, completed.time, found)
     for index in secondary:
         found = secondary_changes(table, metadata, index, completed, changes)
         records |= by_file_group(table, index.partition, found, index.hashed)

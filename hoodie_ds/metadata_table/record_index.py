@@ -1,25 +1,26 @@
 """Where rows of record keys are, by a metadata table: its partition ``record_index``.
 
 It has one place of each record key, in the file group that the hash of the key says. Where an index
-is of each partition by itself, each has its own file groups, and a key may have several places.
+is of each partition by itself, each has its own file groups, and a key may have several places; see
+`index_of`.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.metadata_table.payload import Record, RecordType
-from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
+from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, index_of
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.trust import is_ahead, lacking
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.metadata_table import record_index
+from hoodie_ds.table.metadata_table import Scope, record_index
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.timeline import Timeline
 
@@ -35,22 +36,35 @@ _UUID_AND_NUMBER: Final = re.compile(
 _BITS: Final = struct.Struct(">qq")
 
 
-def indexed_groups(metadata: MetadataTable, keys: Collection[str]) -> frozenset[FileGroupId] | None:
-    """Return the file groups that hold rows of some record keys; None if that is not known.
+def record_indexes(table: Table, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the record indexes of the rows in some partitions of a table: one, or one of each."""
+    if record_index(table) == "partition":
+        yield from map(index_of, paths)
+    else:
+        yield RECORD_INDEX
 
-    That is so without an index, or where it may be of a later moment than the table's timeline.
+
+def indexed_groups(
+    table: Table, metadata: MetadataTable, keys: Collection[str], paths: Iterable[str]
+) -> frozenset[FileGroupId] | None:
+    """Return the file groups of some partitions that hold rows of some record keys.
+
+    None if that is not known: without an index, or where it may be of a later moment than the
+    table's timeline.
     """
     if RECORD_INDEX not in metadata.partitions or is_ahead(metadata):
         return None
-    return frozenset(group for _, group in places_of(metadata, keys))
+    indexes = record_indexes(table, paths)
+    places = (place for index in indexes for place in places_of(metadata, keys, index))
+    return frozenset(group for _, group in places)
 
 
-def trusted_index(table: Table, timeline: Timeline) -> MetadataTable | None:
-    """Return the metadata table of a table that has each of its record keys once by its index.
+def trusted_index(table: Table, timeline: Timeline, scope: Scope) -> MetadataTable | None:
+    """Return the metadata table of a table whose record index has each key once in a scope.
 
     None if it has no such index, or that is not of the moment of a timeline.
     """
-    if RECORD_INDEX not in table.properties.metadata_partitions or record_index(table) != "table":
+    if RECORD_INDEX not in table.properties.metadata_partitions or record_index(table) != scope:
         return None
     metadata = MetadataTable.open(table, timeline)
     is_whole = metadata is not None and RECORD_INDEX in metadata.partitions
@@ -59,10 +73,12 @@ def trusted_index(table: Table, timeline: Timeline) -> MetadataTable | None:
     return metadata if next(lacking(metadata), None) is None else None
 
 
-def places_of(metadata: MetadataTable, keys: Collection[str]) -> Iterator[tuple[str, FileGroupId]]:
-    """Yield those of some record keys that the index has, and their file groups."""
+def places_of(
+    metadata: MetadataTable, keys: Collection[str], index: str = RECORD_INDEX
+) -> Iterator[tuple[str, FileGroupId]]:
+    """Yield those of some record keys that an index has, and their file groups."""
     with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
-        for group in metadata.records(RECORD_INDEX, keys):
+        for group in metadata.records(index, keys):
             for key, record in group.items():
                 yield key, group_of(record)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from typing import Final
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ import xxhash
 
 from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.columns.java_hash import string_hashes
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
+from hoodie_ds.record.keys.partition_path import escape
 
 UNPARTITIONED: Final = "."
 """The partition path of a table without partitions, in keys."""
@@ -36,7 +39,27 @@ def file_groups_of(keys: pa.Array, groups: int) -> Numbers:
     return abs(codes) % groups
 
 
+def index_of(path: str) -> str:
+    """Return what the record index of one partition of the table is called in place of its own.
+
+    Where an index is of each partition by itself, all of them are in the folder `RECORD_INDEX`.
+    """
+    return f"{RECORD_INDEX}/{path}"
+
+
+def folder_of(partition: str) -> str:
+    """Return the folder of a partition, or of an `index_of` one."""
+    return partition.partition("/")[0]
+
+
 def file_id(partition: str, number: int) -> str:
-    """Return the file id of a file group of a partition."""
-    prefix = _PREFIXES.get(partition, partition.replace("_", "-"))
-    return f"{prefix}-{number:04d}-0"
+    """Return the file id of a file group of a partition, or of an `index_of` one."""
+    folder, slash, path = partition.partition("/")
+    prefix = _PREFIXES.get(folder, folder.replace("_", "-"))
+    of_path = slash and "-" + escape(path).replace("-", "%2D").replace("_", "%5F")
+    return f"{prefix}{of_path}-{number:04d}-0"
+
+
+def indexed_path(file_id: str) -> str:
+    """Return the path of the partition whose record index has a file group; see `index_of`."""
+    return unquote(file_id.split("-")[-3])

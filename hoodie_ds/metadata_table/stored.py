@@ -10,19 +10,26 @@ import io
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.table_properties import SECONDARY_INDEX
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX, SECONDARY_INDEX
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.formats.hfile.reader import HFile
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.metadata_table.payload import Change, Record, folded, record_reader
-from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
+from hoodie_ds.metadata_table.record_keys import (
+    file_groups_of,
+    file_id,
+    folder_of,
+    index_of,
+    indexed_path,
+)
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.block_order import BlockPlace, in_order
@@ -82,13 +89,25 @@ class MetadataTable:
         return self.view.timeline
 
     def slices(self, partition: str) -> list[FileSlice]:
-        """Return the newest slice of each file group of a partition; none lacks a log file."""
+        """Return the newest slice of each file group of a partition, or of an `index_of` one.
+
+        None lacks a log file.
+        """
+        if folder_of(partition) != partition:
+            return self._by_path.get(partition, [])
         if partition not in self._slices:
             found = self.view.latest_slices(partition)
-            for slice_ in found:
-                self._check_logs_are_there(slice_)
+            self._check_logs_are_there(found)
             self._slices[partition] = found
         return self._slices[partition]
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[FileSlice]]:
+        """The slices of the record indexes of partitions of the table."""
+        found: dict[str, list[FileSlice]] = {}
+        for slice_ in self.slices(RECORD_INDEX):
+            found.setdefault(index_of(indexed_path(slice_.group.file_id)), []).append(slice_)
+        return found
 
     def records(
         self, partition: str, only: Collection[str] | None = None
@@ -140,25 +159,31 @@ class MetadataTable:
             file = HFile(io.BytesIO(block.content), path)
             yield from _records(file, block.header.get(HeaderKey.SCHEMA), path, only)
 
-    def _check_logs_are_there(self, slice_: FileSlice) -> None:
-        """Refuse a slice without a log file that a later commit than its base file's names.
+    def _check_logs_are_there(self, slices: Sequence[FileSlice]) -> None:
+        """Refuse slices without a log file that a later commit than their base files' names.
 
         Earlier ones name those of a partition that was dropped since, and made again.
         """
-        there, start = {log.path for log in slice_.logs}, padded(slice_.base_instant)
-        is_first = slice_.base_instant.startswith(FIRST_SECOND)
-        made = self.timeline.commit_at(slice_.base_instant) if is_first else None
+        found = {slice_.group: slice_ for slice_ in slices}
+        there = {log.path for slice_ in slices for log in slice_.logs}
         for instant in self.timeline.commits:
-            if padded(instant.ended) < start or (made and self.was_before(instant, made)):
-                continue
             for path, stat in file_changes(self.view.storage, instant).added.items():
                 log = LogFileName.parse(path.rpartition("/")[2])
-                of_slice = FileGroupId(stat.partition_path, stat.file_id) == slice_.group
-                if log is None or not of_slice or path in there:
+                slice_ = found.get(FileGroupId(stat.partition_path, stat.file_id))
+                if log is None or slice_ is None or path in there:
                     continue
-                if SLICINGS[self.timeline.layout].start(log, instant) >= start:
+                start, made = padded(slice_.base_instant), self._first(slice_)
+                begun = SLICINGS[self.timeline.layout].start(log, instant)
+                if min(begun, padded(instant.ended)) < start:
+                    continue
+                if made is None or not self.was_before(instant, made):
                     where = f"{self.view.storage.root}/{path}"
                     raise CorruptFileError(f"{where}, which {instant} names, is missing", REBUILD)
+
+    def _first(self, slice_: FileSlice) -> Instant | None:
+        """The delta commit that has made the partition of a slice, if the slice begins with it."""
+        is_first = slice_.base_instant.startswith(FIRST_SECOND)
+        return self.timeline.commit_at(slice_.base_instant) if is_first else None
 
     def was_before(self, instant: Instant, made: Instant) -> bool:
         """Whether an instant had ended before the delta commit that has made a partition.

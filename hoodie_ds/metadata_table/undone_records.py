@@ -8,6 +8,7 @@ from dataclasses import replace
 from hoodie_ds.metadata_table.payload import Record, without_deletes
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.trust import may_be_listed
+from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
@@ -76,12 +77,12 @@ def differing_records(
 
 def _is_newest(metadata: MetadataTable, partition: str, time: str) -> bool:
     """Whether an instant was the last to change a partition, and no compaction has included it."""
-    storage = metadata.view.storage
+    storage, slices = metadata.view.storage, metadata.slices(partition)
+    groups = {slice_.group for slice_ in slices}
+    there = {log.path for slice_ in slices for log in slice_.logs}
     for instant in metadata.timeline.commits_backwards():
         added = file_changes(storage, instant).added.items()
-        named = {path for path, stat in added if stat.partition_path == partition}
+        named = {p for p, one in added if FileGroupId(one.partition_path, one.file_id) in groups}
         if named:
-            slices = metadata.slices(partition)
-            there = {log.path for slice_ in slices for log in slice_.logs}
             return instant.time == time and named <= there
     return False

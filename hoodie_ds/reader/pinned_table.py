@@ -125,9 +125,11 @@ class PinnedTable:
             listing = None if metadata is None else MetadataListing.of(metadata)
             if listing is None:
                 return None
-            groups = self._indexed(listing.metadata, pruner)
+            kept = every if pruner is None else pruner.keeps_partition
+            paths = [path for path in listing.partitions() if kept(path)]
+            groups = self._indexed(listing.metadata, pruner, paths)
             keeps = _keeps(pruner, groups)
-            paths = [path for path in listing.partitions() if keeps(path)]
+            paths = [path for path in paths if keeps(path)]
             out = frozenset[str]()
             if pruner is not None:
                 out = frozenset(self._without_matches(listing.metadata, paths, pruner))
@@ -170,13 +172,13 @@ class PinnedTable:
         return [field for field in self.schema if used is None or field.name in used]
 
     def _indexed(
-        self, metadata: MetadataTable, pruner: Pruner | None
+        self, metadata: MetadataTable, pruner: Pruner | None, paths: Sequence[str]
     ) -> frozenset[FileGroupId] | None:
-        """The file groups of the keys that a pruner keeps; None if that is not known."""
+        """The file groups of the keys that a pruner keeps in partitions; None if not known."""
         if pruner is None or pruner.keys is None or self.is_past:
             return None
         try:
-            return indexed_groups(metadata, pruner.keys.keys)
+            return indexed_groups(self.table, metadata, pruner.keys.keys, paths)
         except HoodieError as error:
             self._log.debug("no record index of the metadata table is used: %s", error)
             return None

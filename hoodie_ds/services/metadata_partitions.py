@@ -78,7 +78,7 @@ def create_metadata(context: ServiceContext, *, dry: bool = False) -> MetadataCh
     with _alone(context, table):
         _check_rests(table)
         table = note_delta_commits(table, context.clock, options.metadata.delta_commits)
-        changed = switch_metadata_table_on(table, context.clock, wanted, options.metadata)
+        changed = switch_metadata_table_on(table, context.clock, wanted, options)
     return MetadataChange(made=_there(changed, missing))
 
 
@@ -126,7 +126,8 @@ def remake_metadata(
         check_named(table, numbered_columns(table, table.load_timeline()), dropped)
         timeout_ms = context.options.concurrency.heartbeat_timeout_ms
         without = drop_metadata_partitions(table, dropped, context.clock, timeout_ms)
-        options = replace(context.options.metadata, columns=None)  # those that it had
+        of_metadata = replace(context.options.metadata, columns=None)  # those that it had
+        options = replace(context.options, metadata=of_metadata)
         made = switch_metadata_table_on(without, context.clock, dropped, options)
     return MetadataChange(_there(made, dropped), dropped)
 

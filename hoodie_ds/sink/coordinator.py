@@ -65,7 +65,7 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
-from hoodie_ds.table.metadata_table import refuse_metadata_table, wants_record_index
+from hoodie_ds.table.metadata_table import refuse_metadata_table, wanted_record_index
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from hoodie_ds.table.secondary_index import check_indexed_columns
 from hoodie_ds.table.table import (
@@ -295,7 +295,7 @@ class Coordinator:
         columns = stored_schema(schema, stored, properties, operation, self.options, kept)
         numbered = numbered_to_write(table, timeline, columns, self.options) if table else None
         if table is not None:
-            partitions = left_partitions(properties.metadata_partitions, self.options)
+            partitions = left_partitions(table, self.options)
             check_indexed_columns(table, partitions, stored, columns)
         warn_of_new_columns(self.storage.root, stored, columns, self.options)
         check_ordering(columns, properties)
@@ -348,7 +348,7 @@ class Coordinator:
         asks = self._asks_for_metadata(table.properties)
         if self.options.metadata_enable is False or not (there or asks):
             return table
-        wanted, off = wanted_partitions(table.properties, self.options), switched_off(given, there)
+        wanted, off = wanted_partitions(table.properties, self.options), switched_off(table, given)
         is_noted_too = is_noted(table.properties, given.delta_commits)
         if not off and is_noted_too and there.issuperset(wanted):
             return table
@@ -357,11 +357,13 @@ class Coordinator:
                 timeout_ms = self.options.concurrency.heartbeat_timeout_ms
                 table = drop_metadata_partitions(table, off, self.clock, timeout_ms)
             table = note_delta_commits(table, self.clock, given.delta_commits)
-            return switch_metadata_table_on(table, self.clock, wanted, given)
+            return switch_metadata_table_on(table, self.clock, wanted, self.options)
 
     def _asks_for_metadata(self, properties: TableProperties) -> bool:
         """Whether the options ask for a metadata table where there is none."""
-        return bool(self.options.metadata_enable) or wants_record_index(properties, self.options)
+        return bool(self.options.metadata_enable) or bool(
+            wanted_record_index(properties, self.options)
+        )
 
     def _with_first_metadata(self, batch: Batch, result: WriteResult) -> WriteResult:
         """Make the metadata table of a table that a batch has created; else the next one does."""

@@ -92,7 +92,7 @@ def altered(changes: Sequence[Alter], plan: WritePlan) -> WritePlan:
         make(columns)
     known = (columns.before,) if numbered is None else numbered.all
     became = NumberedColumns(columns.numbered, known)
-    partitions = left_partitions(properties.metadata_partitions, plan.options)
+    partitions = left_partitions(table, plan.options)
     check_named(table, became, partitions)
     check_indexed_columns(table, partitions, plan.schema, columns.same)
     if plan.options.catalog.delta_sync:

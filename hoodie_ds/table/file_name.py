@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BASE = re.compile(r"([A-Za-z0-9-]+)_(\d+-\d+-\d+)_(\d+)\.(parquet|hfile)", re.ASCII)
+# In the record index of a metadata table an id may have the path of a partition, which is escaped.
+_ID = r"([A-Za-z0-9][^_/\\\x00-\x1f\x7f]*)"
+_BASE = re.compile(_ID + r"_(\d+-\d+-\d+)_(\d+)\.(parquet|hfile)", re.ASCII)
 _OTHER_FORMAT = re.compile(r"[A-Za-z0-9-]+_\d+-\d+-\d+_\d+\.(orc|hfile|lance)", re.ASCII)
-_LOG = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
+_LOG = re.compile(r"\." + _ID + r"_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
 _CDC = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})_(\d+-\d+-\d+)\.cdc", re.ASCII)
 
 

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from hoodie_ds.config.enums import MergeMode, TableType
+from hoodie_ds.config.enums import IndexType, MergeMode, TableType
 from hoodie_ds.config.file_options import FileOptions
+from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.java_properties import parse_properties
@@ -110,8 +111,10 @@ def not_kept(table: Table) -> Iterator[str]:
     if not indexes:
         return
     known = {RECORD_INDEX, *(index.partition for index in kept_indexes(table))}
-    is_unique = can_index_records(table.properties) and record_index(table) != "partition"
-    yield from (name for name in indexes if not is_unique or name not in known)
+    if record_index(table) == "partition":
+        known = {RECORD_INDEX} if table.layout != V1.version else set()
+    can_index = can_index_records(table.properties)
+    yield from (name for name in indexes if not can_index or name not in known)
 
 
 def can_index_records(properties: TableProperties) -> bool:
@@ -120,14 +123,34 @@ def can_index_records(properties: TableProperties) -> bool:
     return not (is_logged and properties.order is MergeMode.CUSTOM)
 
 
-def wants_record_index(properties: TableProperties, options: WriteOptions) -> bool:
-    """Whether writers ask for a record index of a table: by its switch, or by their index."""
+def wanted_record_index(properties: TableProperties, options: WriteOptions) -> Scope | None:
+    """Return which record index writers ask for: by its switch, or by their index.
+
+    Raises `OptionError` if Hudi does not know it in the table's version.
+    """
     if options.metadata_enable is False or not properties.record_key_fields:
-        return False
-    if options.metadata.record_index is not None:
-        return options.metadata.record_index
-    index = options.index_type or properties.index_type
-    return index is not None and index.is_record_index
+        return None
+    switches, kind = options.metadata, options.index_type or properties.index_type
+    if switches.record_index or switches.partition_index:
+        scope: Scope = "partition" if switches.partition_index else "table"
+    elif kind is IndexType.RECORD_LEVEL_INDEX and switches.partition_index is None:
+        scope = "partition"
+    elif kind is not None and kind.is_record_index and switches.record_index is None:
+        scope = "table"
+    else:
+        return None
+    if scope == "partition" and properties.layout_version == V1.version:
+        key, value = MetadataOptions.partition_index.key, "true"
+        if not switches.partition_index:
+            key, value = IndexOptions.index_type.key, IndexType.RECORD_LEVEL_INDEX.value
+        raise OptionError(
+            key,
+            value,
+            f"table {properties.name!r} has version {properties.version}, and there is a record "
+            f"index of each partition from version 8 on: set {FileOptions.table_version.key}=9 for "
+            f"a new table, or let {MetadataOptions.record_index.key} make one of the whole table",
+        )
+    return scope
 
 
 def _is_there(storage: Storage) -> bool:

@@ -11,8 +11,8 @@ from typing import Final
 
 from hoodie_ds.config.concurrency import Concurrency
 from hoodie_ds.config.file_options import FileOptions
-from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
+from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock
 from hoodie_ds.errors import OptionError, WriteConflictError
 from hoodie_ds.hints import command
@@ -112,7 +112,7 @@ def switch_metadata_table_on(
     table: Table,
     clock: Clock,
     wanted: Collection[str],
-    options: MetadataOptions,
+    options: WriteOptions,
 ) -> Table:
     """Make partitions of a table's metadata table, once nothing is at work on the table."""
     timeline = apply_pending(table, clock)[1]

@@ -239,11 +239,14 @@ WITH_KEYS = [name for name in NAMES if "_ri" in name]
 def test_the_record_index_has_the_file_group_of_each_key(tmp_path: Path, name: str) -> None:
     path = unzipped(name, tmp_path)
     metadata, rows = opened(path), HoodieTable(path, BY_FOLDERS).read()
+    table = open_table(open_storage(path))
     keys, folders = (rows.column(c).to_pylist() for c in (KEY, "_hoodie_partition_path"))
     files = rows.column("_hoodie_file_name").to_pylist()
     for key, folder, file in zip(keys, folders, files, strict=True):
-        assert indexed_groups(metadata, [key]) == frozenset({FileGroupId(folder, file_id(file))})
-    assert indexed_groups(metadata, ["no such key"]) == frozenset()
+        assert indexed_groups(table, metadata, [key], ()) == frozenset(
+            [FileGroupId(folder, file_id(file))]
+        )
+    assert indexed_groups(table, metadata, ["no such key"], ()) == frozenset()
 
 
 @pytest.mark.parametrize("name", WITH_KEYS)
@@ -274,13 +277,13 @@ def test_a_record_index_of_a_later_moment_is_not_believed(tmp_path: Path, name: 
     earlier = Timeline.of((i for i in timeline.instants if i != newest), layout=timeline.layout)
     metadata = MetadataTable.open(table, earlier)
     assert metadata is not None
-    assert indexed_groups(opened(path), ["k001"]) is not None
-    assert indexed_groups(metadata, ["k001"]) is None
+    assert indexed_groups(table, opened(path), ["k001"], ()) is not None
+    assert indexed_groups(table, metadata, ["k001"], ()) is None
 
 
 def test_without_a_record_index_no_key_is_known(tmp_path: Path) -> None:
-    metadata = opened(unzipped("v6_cow_files", tmp_path))
-    assert indexed_groups(metadata, ["k001"]) is None
+    path = unzipped("v6_cow_files", tmp_path)
+    assert indexed_groups(open_table(open_storage(path)), opened(path), ["k001"], ()) is None
 
 
 def test_statistics_of_a_later_moment_rule_out_no_partition(tmp_path: Path) -> None:

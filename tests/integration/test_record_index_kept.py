@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,13 +20,15 @@ from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_slice import group_of_file
+from hoodie_ds.table.file_slice import FileGroupId, group_of_file
+from hoodie_ds.table.index_definitions import define_index
+from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table, open_table, update_properties
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, SimulatedCrash
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.paths import INDEX_DEFINITIONS, METADATA_TABLE
+from hoodie_ds.timeline.paths import METADATA_TABLE
 from tests.golden.test_metadata_tables import unzipped
 from tests.integration.test_metadata_table import RETAINED, in_folders, listed
 from tests.integration.test_metadata_table_kept import KINDS
@@ -52,24 +53,37 @@ RECORDS = {
 }
 UNPARTITIONED = {PARTITION: "", RETAINED: "1"}
 VERSIONS = ("6", "9")
+OF_PARTITIONS = "9 of partitions"
+"""Version 9 with a record index of each partition by itself."""
 BOTH = [
     pytest.param(kind, version, marks=[pytest.mark.slow] * (kind == slow))
-    for version, slow in zip(VERSIONS, KINDS, strict=True)
+    for version, slow in zip((*VERSIONS, OF_PARTITIONS), (*KINDS, KINDS[0]), strict=True)
     for kind in KINDS
 ]
 
 
 def given(version: str, kind: str, options: Mapping[str, str] = GLOBAL) -> dict[str, str]:
-    all_of_them = {**TRIPS, VERSION: version, TYPE: kind, **options}
+    number, _, of_partitions = version.partition(" ")
+    all_of_them = {**TRIPS, VERSION: number, TYPE: kind, **options}
+    if of_partitions:
+        all_of_them["hoodie.metadata.record.level.index.enable"] = "true"
+        if options is RECORDS:
+            all_of_them["hoodie.index.type"] = "RECORD_LEVEL_INDEX"
     return {key: text for key, text in all_of_them.items() if text}
 
 
 def begun(path: Path, version: str, kind: str, options: Mapping[str, str] = GLOBAL) -> HoodieTable:
-    """A table that is empty again, with indexes of two file groups each."""
+    """A table that is empty again, with indexes of two file groups each.
+
+    That of a partition has one, but for the first.
+    """
     table = HoodieTable(str(path), given(version, kind, options))
-    table.upsert(trips(("gone", "x", 0, 1.0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hoodie_ds.metadata_table.creation._GROUPS_OF_PARTITION", (2, 10))
+        table.upsert(trips(("gone", "x", 0, 1.0)))
     table.delete(trips(("gone", "x", 1, None)))
-    index(path).catch_up()
+    if version != OF_PARTITIONS:
+        index(path).catch_up()
     return table
 
 
@@ -90,20 +104,20 @@ def assert_indexed(storage: Storage) -> None:
     metadata = MetadataTable.open(table, table.load_timeline())
     assert metadata is not None
     assert_values_indexed(table, metadata)
-    indexed = {
-        key: group_of(record)
-        for group in metadata.records("record_index")
-        for key, record in group.items()
-    }
+    is_of_partitions = record_index(table) == "partition"
     pinned = PinnedTable.latest(storage)
     reader = pinned.reader()
-    there = {
-        key: slice_.group
-        for slice_ in pinned.slices()
-        for rows in reader.read(slice_, [RECORD_KEY])
-        for key in rows.column(RECORD_KEY).to_pylist()
-    }
-    assert indexed == there
+    there: dict[str, dict[str, FileGroupId]] = {}
+    for slice_ in pinned.slices():
+        path = slice_.group.partition_path
+        index = there.setdefault(f"record_index/{path}" if is_of_partitions else "record_index", {})
+        for rows in reader.read(slice_, [RECORD_KEY]):
+            index |= dict.fromkeys(rows.column(RECORD_KEY).to_pylist(), slice_.group)
+    records = sum(len(group) for group in metadata.records("record_index"))
+    assert records == sum(map(len, there.values()))
+    for name, places in there.items():
+        found = {key: group_of(one) for key, one in metadata.by_key(name, places).items()}
+        assert found == places
 
 
 def assert_values_indexed(table: Table, metadata: MetadataTable) -> None:
@@ -168,7 +182,7 @@ def test_keys_are_back_after_a_rollback_and_a_restore(
     assert_kept(tmp_path)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [*VERSIONS, OF_PARTITIONS])
 def test_keys_are_back_where_a_compaction_has_included_the_write(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +208,7 @@ def test_what_is_undone_that_was_there_before_the_index_is_compared_with_all_row
     assert_indexed(open_storage(str(tmp_path)))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [*VERSIONS, OF_PARTITIONS])
 def test_a_dead_write_that_is_in_the_index_goes_with_its_rollback(
     tmp_path: Path, version: str
 ) -> None:
@@ -282,8 +296,9 @@ ACTS: tuple[Act, ...] = (
 def run_history(path: Path, version: str, kind: str, seed: int, steps: int = 12) -> None:
     """Random actions, half of which end with their process at some operation."""
     random = Random(f"{version} {kind} {seed}")
-    options = given(version, kind, RECORDS if seed % 2 else GLOBAL)
-    begun(path, version, kind)
+    index = RECORDS if seed % 2 else GLOBAL
+    options = given(version, kind, index)
+    begun(path, version, kind, index if version == OF_PARTITIONS else GLOBAL)
     for _ in range(steps):
         act, doomed = random.choice(ACTS), random.random() < 0.5
         state = random.getstate()
@@ -304,13 +319,23 @@ def attempt(table: HoodieTable, act: Act, random: Random) -> None:
         act(table, random)
 
 
-def test_an_index_of_each_partition_is_refused(tmp_path: Path) -> None:
+def test_an_index_of_each_partition_is_refused_beside_a_secondary_one(tmp_path: Path) -> None:
     table = begun(tmp_path, "9", "COPY_ON_WRITE")
-    definition = {"record_index": {"indexOptions": {"isPartitioned": "true"}}}
-    (tmp_path / INDEX_DEFINITIONS).write_text(json.dumps({"indexDefinitions": definition}))
-    lost = "record_index, secondary_index_by_ts"
-    with pytest.raises(OptionError, match=f"cannot keep {lost} up to date"):
+    define_of_partitions(tmp_path)
+    with pytest.raises(OptionError, match="cannot keep secondary_index_by_ts up to date"):
         table.upsert(trips(("a", "x", 1, 1.0)))
+
+
+def test_an_index_of_each_partition_is_refused_in_version_6(tmp_path: Path) -> None:
+    table = begun(tmp_path, "6", "COPY_ON_WRITE")
+    define_of_partitions(tmp_path)
+    with pytest.raises(OptionError, match="cannot keep record_index up to date"):
+        table.upsert(trips(("a", "x", 1, 1.0)))
+
+
+def define_of_partitions(path: Path) -> None:
+    definition = {"indexOptions": {"isPartitioned": "true"}}
+    define_index(open_table(open_storage(str(path))), "record_index", definition, "", 0)
 
 
 def test_an_index_of_rows_that_a_function_merges_is_refused(tmp_path: Path) -> None:
@@ -342,13 +367,14 @@ def test_an_index_of_hudi_is_kept(tmp_path: Path, name: str) -> None:
     assert_indexed(open_storage(str(path)))
 
 
-def test_a_random_history_with_kills(tmp_path: Path) -> None:
-    run_history(tmp_path, "9", KINDS[1], 1, steps=4)
+@pytest.mark.parametrize("version", ["9", OF_PARTITIONS])
+def test_a_random_history_with_kills(tmp_path: Path, version: str) -> None:
+    run_history(tmp_path, version, KINDS[1], 1, steps=4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 6))
-@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("version", ["6", "8", "9", OF_PARTITIONS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_random_histories_with_kills(
     tmp_path: Path, version: str, kind: str, seed: int

@@ -37,6 +37,7 @@ from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, found,
 
 INDEX = "hoodie.index.type"
 MADE = "hoodie.metadata.record.index.enable"
+EACH = "hoodie.metadata.record.level.index.enable"
 GROUPS = "hoodie.metadata.record.index.min.filegroup.count"
 MOVES = "hoodie.record.index.update.partition.path"
 POLICY = "hoodie.datasource.insert.dup.policy"
@@ -109,6 +110,76 @@ def test_a_new_table_has_the_index_from_its_first_write_on(
     assert_indexed(open_storage(str(tmp_path)))
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_an_index_of_each_partition_finds_keys_there_alone(
+    tmp_path: Path, kind: str, no_files: None
+) -> None:
+    table = HoodieTable(
+        str(tmp_path), {**LOOKUP, VERSION: "9", INDEX: "RECORD_LEVEL_INDEX", TYPE: kind}
+    )
+    table.upsert(trips(("a", "x-y_z", 1, 1.0), ("b", "y", 1, 1.0)))
+    assert table.properties.metadata_partitions == ("files", "record_index")
+    definition = json.loads((tmp_path / INDEX_DEFINITIONS).read_text())["indexDefinitions"]
+    assert definition["record_index"]["indexOptions"] == {"isPartitioned": "true"}
+    HoodieTable(str(tmp_path)).upsert(trips(("a", "y", 2, 2.0), ("a", "x-y_z", 2, 2.0)))
+    table.upsert(trips(("a", "new", 3, 3.0)))
+    assert found(table) == [
+        ("a", "new", 3, 3.0),
+        ("a", "x-y_z", 2, 2.0),
+        ("a", "y", 2, 2.0),
+        ("b", "y", 1, 1.0),
+    ]
+    begun = (tmp_path / METADATA_TABLE / "record_index").glob(".r*.log.1_0-0-0")
+    assert {one.name.partition("_")[0] for one in begun} == {
+        ".record-index-new-0000-0",
+        ".record-index-x%2Dy%5Fz-0000-0",
+        ".record-index-y-0000-0",
+    }
+    assert_indexed(open_storage(str(tmp_path)))
+    assert table.read(filter="id = 'b'").num_rows == 1
+    assert table.inspect.verify()
+
+
+def test_an_index_of_each_partition_is_made_dropped_and_repaired(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, VERSION: "9", INDEX: "BLOOM"})
+    table.upsert(ONE)
+    table.upsert(TWO)
+    assert table.create_metadata_table({EACH: "true"}).made == ("files", "record_index")
+    assert_indexed(open_storage(str(tmp_path)))
+    for other in ({MADE: "true"}, {INDEX: "RECORD_INDEX"}):
+        with pytest.raises(OptionError, match="has a record index of each partition"):
+            HoodieTable(str(tmp_path), other).upsert(TWO)
+    HoodieTable(str(tmp_path), {MADE: "false"}).upsert(trips(("a", "new", 3, 3.0)))
+    assert_indexed(open_storage(str(tmp_path)))
+    for log in (tmp_path / METADATA_TABLE / "record_index").glob(".record-index-new-*"):
+        log.unlink()
+    assert not table.inspect.verify()
+    assert "record_index" in table.repair_metadata_table().made
+    assert_indexed(open_storage(str(tmp_path)))
+    assert table.inspect.verify()
+    HoodieTable(str(tmp_path), {EACH: "false"}).upsert(TWO)
+    assert table.properties.metadata_partitions == ("files",)
+
+
+def test_a_record_is_missing_in_the_index_of_a_partition(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, VERSION: "9", INDEX: "RECORD_LEVEL_INDEX"})
+    table.upsert(ONE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hoodie_ds.metadata_table.follower.record_changes", lambda *_: {})
+        table.upsert(trips(("a", "y", 2, 2.0)))
+    (finding,) = table.inspect.verify().findings
+    assert "missing or wrong: 1, such as 'a'" in finding.message
+
+
+def test_the_index_of_a_partition_has_its_path_in_names_of_files(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**LOOKUP, VERSION: "9", INDEX: "RECORD_LEVEL_INDEX"})
+    table.upsert(ONE)
+    with pytest.raises(UnsupportedTableError, match="too long for that"):
+        table.upsert(trips(("a", "n" * 190, 2, 2.0)))
+    table.upsert(trips(("a", "n" * 180, 2, 2.0)))
+    assert_indexed(open_storage(str(tmp_path)))
+
+
 def test_a_record_stays_where_it_is_unless_options_move_it(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "GLOBAL_RECORD_LEVEL_INDEX"})
     table.upsert(ONE)
@@ -146,10 +217,10 @@ def test_an_index_of_a_later_moment_is_not_asked(tmp_path: Path) -> None:
     table = begun(tmp_path)
     opened = open_table(open_storage(str(tmp_path)))
     earlier = opened.load_timeline()
-    assert trusted_index(opened, earlier)
+    assert trusted_index(opened, earlier, "table")
     table.upsert(TWO)
-    assert trusted_index(opened, earlier) is None
-    assert trusted_index(opened, opened.load_timeline())
+    assert trusted_index(opened, earlier, "table") is None
+    assert trusted_index(opened, opened.load_timeline(), "table")
 
 
 def test_a_key_in_a_file_group_that_is_not_there_is_looked_up_in_files(
@@ -274,6 +345,7 @@ def test_of_two_writers_that_place_one_key_the_second_is_refused(
         pytest.param({MADE: "true", BUCKETS: "2"}, "BUCKET keeps keys unique", id="buckets"),
         pytest.param({MADE: "true", INDEX: "BLOOM"}, "say GLOBAL_BLOOM", id="bloom"),
         pytest.param({**RECORDS, TYPE: TYPES[1], **ADDING}, "by a function then", id="hook"),
+        pytest.param({EACH: "true", VERSION: "6"}, "from version 8 on", id="version"),
         pytest.param({**RECORDS, "hoodie.populate.meta.fields": "false"}, "SIMPLE", id="virtual"),
     ],
 )

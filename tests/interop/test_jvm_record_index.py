@@ -139,6 +139,41 @@ def test_hudi_builds_an_index_of_each_partition_again(
     assert table.inspect.verify()
 
 
+OF_EACH = [(version, kind) for version in ("8", "9") for kind in TYPES]
+ESCAPED = ("x", "y-z_1", "ä b", "c+(d)", "v1.5", "u", "w", "v")
+
+
+@pytest.mark.parametrize(("version", "kind"), by_day(OF_EACH, {("9", "MERGE_ON_READ")}))
+def test_both_keep_the_record_index_of_each_partition(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    """Both find by it where both have left the keys.
+
+    Of a key in two partitions Hudi may lose a row, also in a table that it alone writes.
+    """
+    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
+    theirs = {**options, **OF_PARTITIONS, "hoodie.clean.automatic": "false"}
+    ours = HoodieTable(str(path), {**options, "hoodie.index.type": "RECORD_LEVEL_INDEX"})
+    draw, stored = random.Random(int(version)), dict[tuple[str, str], tuple[str, str, int, float]]()
+    for ts in range(6):
+        keys = [(f"k{n}", ESCAPED[n % (3 + ts)]) for n in draw.sample(range(3 + ts), 3)]
+        rows = {key: (*key, ts, float(ts)) for key in keys}
+        if ts % 2:
+            jvm_hudi.write(path, trips(*rows.values()), theirs)
+        else:
+            rows |= {("both", city): ("both", city, ts, 1.0) for city in "xz"}
+            ours.upsert(trips(*rows.values()))
+            ours.compact() if kind == "MERGE_ON_READ" else ours.cluster()
+            ours.upsert(trips(("undone", draw.choice(ESCAPED), ts, 1.0)))
+            ours.rollback()
+        stored |= rows
+        assert_indexed(open_storage(str(path)))
+        assert found(ours) == sorted(stored.values())
+        assert_same_rows(jvm_hudi.read(path), ours.read())
+    assert "record_index" in ours.properties.metadata_partitions
+    assert ours.inspect.verify()
+
+
 @pytest.mark.parametrize(
     ("version", "kind"), by_day(KINDS, {("6", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")})
 )

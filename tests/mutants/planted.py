@@ -494,7 +494,7 @@ RECORD_LOOKUPS = [
     ),
     Mutant(
         "a key whose file group is gone counts as new",
-        Text("dict(places_of(self._index, set(asked)))", "{}"),
+        Text("dict(places_of(self._index, set(asked), index))", "{}"),
         f"{_LOOKED_UP}::test_a_key_in_a_file_group_that_is_not_there_is_looked_up_in_files",
         "a damaged index has keys stored twice",
     ),
@@ -509,6 +509,42 @@ RECORD_LOOKUPS = [
         Text("if slices is not self._slices:", "if self._slices is None:"),
         f"{_LOOKED_UP}::test_each_of_several_look_ups_has_the_slices_of_its_partitions",
         "the index is taken for a wrong one, and all data files are asked",
+    ),
+    Mutant(
+        "a key is looked up in the record indexes of all partitions",
+        Text("index = index_of(slices[0].group.partition_path)", "pass"),
+        f"{_LOOKED_UP}::test_an_index_of_each_partition_finds_keys_there_alone[COPY_ON_WRITE]",
+        "the rows of a key in two partitions are looked up in all data files",
+    ),
+    Mutant(
+        "the record index of a new partition does not begin as Hudi's do",
+        within("in_index", put_first_log=nothing),
+        f"{_LOOKED_UP}::test_an_index_of_each_partition_finds_keys_there_alone[COPY_ON_WRITE]",
+        "Hudi finds no file group for the keys of a partition that had none at first",
+    ),
+    Mutant(
+        "a hyphen of a partition path is not escaped in its record index",
+        Text('escape(path).replace("-", "%2D").replace("_", "%5F")', "escape(path)"),
+        f"{_LOOKED_UP}::test_an_index_of_each_partition_finds_keys_there_alone[COPY_ON_WRITE]",
+        "Hudi takes the file group for that of another partition",
+    ),
+    Mutant(
+        "the record index of a partition is made of all rows",
+        Text("if index == RECORD_INDEX:", "if index:"),
+        f"{_LOOKED_UP}::test_an_index_of_each_partition_is_made_dropped_and_repaired",
+        "a table with a key in two partitions gets no record index",
+    ),
+    Mutant(
+        "the switch of the other record index drops that of each partition",
+        Text("        of_records = options.partition_index", "        pass"),
+        f"{_LOOKED_UP}::test_an_index_of_each_partition_is_made_dropped_and_repaired",
+        "an index that took hours is gone by an option that does not mean it",
+    ),
+    Mutant(
+        "a partition path that no name of a file can have is decided about",
+        skipped("check_indexed_paths"),
+        f"{_LOOKED_UP}::test_the_index_of_a_partition_has_its_path_in_names_of_files",
+        "a decision that no process can carry out: the table takes no write any more",
     ),
     Mutant(
         "of two places of a key the record index has one",
@@ -530,7 +566,7 @@ RECORD_LOOKUPS = [
     ),
     Mutant(
         "buckets get a record index",
-        within("choose_index", wants_record_index=returns(False)),
+        within("choose_index", wanted_record_index=returns(None)),
         f"{_LOOKED_UP}::test_an_index_that_cannot_be_is_refused[buckets]",
         "a table whose keys come into two partitions, and that nobody can write any more",
     ),
@@ -1192,6 +1228,13 @@ _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 METADATA_TABLES = [
     Mutant(
+        "a rollback leaves the record indexes of partitions alone",
+        within("record_changes", _touched_by=returns([])),
+        f"{_INDEX_KEPT}::test_keys_are_back_after_a_rollback_and_a_restore"
+        "[MERGE_ON_READ-9 of partitions]",
+        "Hudi updates rows of file groups that are gone",
+    ),
+    Mutant(
         "records of a secondary index are hashed by their whole keys in every version",
         Text("value = None if self.version == FIRST_VERSION else", "value = None and"),
         f"{_VALUES_KEPT}"
@@ -1254,7 +1297,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a record index keeps keys of replaced file groups",
-        Text("for group in () if changes.is_rewrite else replaced:", "for group in ():"),
+        Text("for group in () if changes.is_rewrite else replaced & groups:", "for group in ():"),
         f"{_INDEX_KEPT}::test_keys_are_where_writes_and_services_leave_them[COPY_ON_WRITE-9]",
         "Hudi updates keys in file groups that are gone",
     ),
@@ -1293,16 +1336,16 @@ METADATA_TABLES = [
         "Hudi updates keys in file groups that are gone",
     ),
     Mutant(
-        "a record index of each partition is written as one of the whole table",
-        Text("if not is_unique or name not in known)", "if name not in known)"),
-        f"{_INDEX_KEPT}::test_an_index_of_each_partition_is_refused",
-        "a key of two partitions has one place",
+        "secondary indexes beside a record index of each partition are written",
+        within("not_kept", record_index=returns("table")),
+        f"{_INDEX_KEPT}::test_an_index_of_each_partition_is_refused_beside_a_secondary_one",
+        "a value has one of the rows of a key in two partitions",
     ),
     Mutant(
         "a record index gets deletes of keys that it does not have",
         Text(
-            "for key in gone - places.keys() if known.get(key) in touched}",
-            "for key in gone - places.keys()}",
+            "for k in gone - places.keys() if known.get(k) in groups}",
+            "for k in gone - places.keys()}",
         ),
         f"{_INDEX_KEPT}::test_deletes_of_unknown_keys_leave_the_index_alone",
         "it grows with every delete, and the place of a key goes with a delete elsewhere",

@@ -328,8 +328,11 @@ def _bucket_entries(options: WriteOptions) -> dict[str, str]:
 
 
 def _default_index(options: WriteOptions) -> IndexType:
-    asked = options.metadata.record_index and options.metadata_enable is not False
-    return IndexType.RECORD_INDEX if asked and options.num_buckets is None else IndexType.BUCKET
+    if options.metadata_enable is False or options.num_buckets is not None:
+        return IndexType.BUCKET
+    if options.metadata.partition_index:
+        return IndexType.RECORD_LEVEL_INDEX
+    return IndexType.RECORD_INDEX if options.metadata.record_index else IndexType.BUCKET
 
 
 def _flag(value: bool | None) -> str:

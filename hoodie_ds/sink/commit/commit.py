@@ -46,6 +46,7 @@ from hoodie_ds.sink.replay.past_writers import put_aside, recall
 from hoodie_ds.sink.replay.replay import check_none_missed, check_replay
 from hoodie_ds.sink.replay.superseded_batches import check_held_by_no_other
 from hoodie_ds.sink.replay_guard import ReplayGuard
+from hoodie_ds.sink.write_checks import check_indexed_paths
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.schema_on_read import ALTER_SCHEMA, FIRST_KEY, LATEST_SCHEMA_KEY
@@ -238,6 +239,7 @@ def _checked_record(
     partitions = {path for message in messages for path in message.partitions}
     partitions |= {status.stat.partition_path for status in statuses}
     written = {status.group for status in statuses}
+    check_indexed_paths(batch.plan.table, {group.partition_path for group in written})
     replaced = replaced_groups(batch.plan, partitions, written)
     check_based(batch.plan, timeline)
     check_not_cleaned(batch.plan, timeline)

@@ -161,7 +161,7 @@ def test_an_overwrite_returns_its_instant(table: HoodieTable) -> None:
     [
         {"hoodie.tabel.name": "t"},
         {"hoodie.datasource.query.type": "incremental"},
-        {"hoodie.index.type": "RECORD_LEVEL_INDEX"},
+        {"hoodie.index.type": "HBASE"},
     ],
 )
 def test_a_typo_was_reported_only_when_the_table_was_used(options: dict[str, str]) -> None:

@@ -281,13 +281,22 @@ def test_reads_return_snapshots_unless_asked_otherwise() -> None:
         ReadOptions.parse({"path": "/t", key: "incremental"})
 
 
-def test_an_index_that_is_not_there_names_one_that_keeps_its_promise() -> None:
-    with pytest.raises(OptionError, match="BLOOM or SIMPLE keeps the promise of RECORD_LEVEL"):
-        WriteOptions.parse({"path": "/t", "hoodie.index.type": "record_level_index"})
+def test_there_is_one_record_index() -> None:
+    switches = dict.fromkeys(
+        (
+            "hoodie.metadata.global.record.level.index.enable",
+            "hoodie.metadata.record.level.index.enable",
+        ),
+        "true",
+    )
+    with pytest.raises(OptionError, match="there is one record index"):
+        WriteOptions.parse({"path": "/t", **switches})
 
 
-@pytest.mark.parametrize("name", ["RECORD_INDEX", "global_record_level_index"])
-def test_the_record_index_has_two_names(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["RECORD_INDEX", "global_record_level_index", "record_level_index"]
+)
+def test_the_record_index_has_several_names(name: str) -> None:
     options = WriteOptions.parse({"path": "/t", "hoodie.index.type": name})
     assert options.index_type is not None
     assert options.index_type.is_record_index
