@@ -20,6 +20,7 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
+from hoodie_ds.slices.base_rows import BaseRows
 from hoodie_ds.slices.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
 from hoodie_ds.slices.late_columns import Places
 from hoodie_ds.slices.located_records import surely_wins
@@ -49,7 +50,8 @@ class LoggedRows:
             outcome = self._outcomes.get(key)
             if outcome is None:
                 with self._base(slice_) as base:
-                    outcome = MergeOutcome.of([*self._without(base, self.keys(logs))], {})
+                    keys = pa.chunked_array([self.keys(logs)])
+                    outcome = MergeOutcome.of([*self._without(base, keys)], {})
                 self._outcomes.put(key, outcome)
         return ~outcome.staying()
 
@@ -84,8 +86,7 @@ class LoggedRows:
             wins = self._surely_wins(merger, newest, base)
             sure, unsure = newest.take(np.flatnonzero(wins)), newest.take(np.flatnonzero(~wins))
             merge = merger.over(unsure)
-            if unsure.num_rows:
-                deque(self._stays(base, merge), maxlen=0)
+            deque(self._stays(base, merge, unsure), maxlen=0)
         found = pa.concat_tables([sure.changed_rows(), merge.new_rows()])
         yield found.select(columns)
         if places is not None:
@@ -109,7 +110,7 @@ class LoggedRows:
                 stays = [*self._without(base, records.rows.column(RECORD_KEY))]
                 found = records.changed_rows()
             else:
-                stays, found = [*self._stays(base, merge)], merge.new_rows()
+                stays, found = [*self._stays(base, merge, records)], merge.new_rows()
         outcome = MergeOutcome.of(stays, places.of(found))
         outcomes.put(key, outcome)
         return outcome
@@ -140,16 +141,18 @@ class LoggedRows:
     def _surely_wins(self, merger: Merger, records: RecordSet, base: BaseFileReader) -> Mask:
         return surely_wins(merger, self.reader.ordering_fields, records, base)
 
-    def _without(self, base: BaseFileReader, keys: pa.Array | pa.ChunkedArray) -> Iterator[Mask]:
-        """Yield which rows of a base file have none of some keys, by row groups."""
-        for number in range(base.num_row_groups):
-            yield ~_hits(self._group(base, number, [RECORD_KEY]), keys)
+    def _without(self, base: BaseFileReader, keys: pa.ChunkedArray) -> Iterator[Mask]:
+        """Yield which rows of a base file have none of some keys, piece by piece."""
+        return BaseRows(base, None, None).stays([RECORD_KEY], keys, lambda r: ~_hits(r, keys))
 
-    def _stays(self, base: BaseFileReader, merge: AnyMerge) -> Iterator[Mask]:
-        """Merge into the rows of a base file; yield which of them stay, by row groups."""
-        for number in range(base.num_row_groups):
-            rows = self._group(base, number, self.reader.compared.names)
-            yield merge.keep(self.reader.stored(rows, is_complete=False))
+    def _stays(self, base: BaseFileReader, merge: AnyMerge, new: RecordSet) -> Iterator[Mask]:
+        """Merge records into the rows of a base file; yield which of them stay, piece by piece."""
+
+        def keep(rows: pa.Table) -> Mask:
+            return merge.keep(self.reader.stored(rows, is_complete=False))
+
+        keys = new.rows.column(RECORD_KEY)
+        return BaseRows(base, None, None).stays(self.reader.compared.names, keys, keep)
 
     def _merged(
         self, base: BaseFileReader, merger: AnyMerger, records: RecordSet
@@ -170,5 +173,5 @@ class LoggedRows:
         return pa.concat_tables([empty, *base.pieces(list(columns), [number])])
 
 
-def _hits(rows: pa.Table, keys: pa.Array | pa.ChunkedArray) -> Mask:
+def _hits(rows: pa.Table, keys: pa.ChunkedArray) -> Mask:
     return as_numpy(pc.is_in(rows.column(RECORD_KEY), value_set=keys))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask
-from hoodie_ds.columns.meta_columns import COMMIT_TIME
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 
 _AHEAD_ROWS: Final = 1 << 20
@@ -53,6 +55,24 @@ class BaseRows:
                 start += rows.num_rows
                 yield rows if keep.all() else rows.filter(pa.array(keep))
 
+    def stays(
+        self, columns: Sequence[str], keys: pa.ChunkedArray, keep: Callable[[pa.Table], Mask]
+    ) -> Iterator[Mask]:
+        """Yield which of the rows that count stay, in order, where only rows with some keys may go.
+
+        `keep` decides of rows with `columns`. Row groups without such keys, as the file's
+        statistics show, are not read.
+        """
+        reader = self.reader
+        if reader is None:
+            return
+        numbers = range(reader.num_row_groups) if self.row_groups is None else self.row_groups
+        for may_go, run in groupby(numbers, partial(_may_have, reader, keys)):
+            if may_go or self.only_commits is not None:
+                yield from map(keep, replace(self, row_groups=[*run]).large_pieces(columns))
+            else:
+                yield np.ones(sum(map(reader.rows_in, run)), dtype=np.bool_)
+
     def large_pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the same rows in pieces of about `_AHEAD_ROWS`."""
         held: list[pa.Table] = []
@@ -63,3 +83,14 @@ class BaseRows:
                 held = []
         if held:
             yield pa.concat_tables(held)
+
+
+def _may_have(reader: BaseFileReader, keys: pa.ChunkedArray, number: int) -> bool:
+    """Whether a row group may have one of some record keys."""
+    known = reader.bounds(number, pa.field(RECORD_KEY, pa.string()))
+    if known is None or keys.null_count:
+        return True
+    if known.low is None or known.high is None:
+        return known.values
+    inside = pc.and_(pc.greater_equal(keys, known.low), pc.less_equal(keys, known.high))
+    return bool(pc.any(inside, min_count=0).as_py())

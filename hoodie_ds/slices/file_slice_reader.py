@@ -198,7 +198,8 @@ class FileSliceReader:
             merge = logged[0].over(logged[1])
             staying: list[Mask] = []
             with self._base(slice_, keep_dictionaries, pruner) as base:
-                for rows, keep in self._merged(base, merge, fetched):
+                keys = logged[1].rows.column(RECORD_KEY)
+                for rows, keep in self._merged(base, merge, keys, fetched):
                     if key is not None:
                         staying.append(keep)
                     if changes is not None:
@@ -427,9 +428,9 @@ class FileSliceReader:
         return self.schema.append(KEY_FIELD) if lacks_key else self.schema
 
     def _merged(
-        self, base: BaseRows, merge: AnyMerge, columns: Sequence[str]
+        self, base: BaseRows, merge: AnyMerge, keys: pa.ChunkedArray, columns: Sequence[str]
     ) -> Iterator[tuple[pa.Table, Mask]]:
-        """Yield stored rows piece by piece, and which of them stay.
+        """Yield stored rows piece by piece, and which stay; those merged in have `keys`.
 
         Compared columns are read before the others, in large pieces: each one that is merged into
         needs a hash table of all new keys.
@@ -438,12 +439,15 @@ class FileSliceReader:
             for rows in base.pieces(self.needed(columns)):
                 yield rows, merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
             return
-        ahead = base.large_pieces(self.compared.names)
+
+        def stays(rows: pa.Table) -> Mask:
+            return merge.keep(self.stored(rows, is_complete=False))
+
+        ahead = base.stays(self.compared.names, keys, stays)
         keep = np.zeros(0, dtype=np.bool_)
         for rows in base.pieces(columns or self.compared.names):
             while len(keep) < rows.num_rows:
-                compared = self.stored(next(ahead), is_complete=False)
-                keep = np.concatenate([keep, merge.keep(compared)])
+                keep = np.concatenate([keep, next(ahead)])
             yield rows, keep[: rows.num_rows]
             keep = keep[rows.num_rows :]
 

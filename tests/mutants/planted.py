@@ -148,7 +148,7 @@ LOGGED_ROWS = [
     ),
     Mutant(
         "late rows of log files are not compared with those of the base file",
-        Text("if unsure.num_rows:", "if not unsure.num_rows:"),
+        Text("deque(self._stays(base, merge, unsure), maxlen=0)", "deque((), maxlen=0)"),
         f"{_LOGGED}::test_late_rows_are_compared_once_for_rows_and_once_for_the_bitmap",
         "P14: a late row takes the place of a newer one",
     ),
@@ -186,6 +186,21 @@ LOCATED_RECORDS = [
         ),
         f"{_LOCATED}::test_positions_decide_where_all_blocks_have_them",
         "P14: a late row takes the place of a newer one",
+    ),
+]
+_BASE_ROWS = "tests/unit/slices/test_base_rows.py"
+BASE_ROWS = [
+    Mutant(
+        "the first key of a row group is not among its keys",
+        Text("pc.greater_equal(keys, known.low)", "pc.greater(keys, known.low)"),
+        f"{_BASE_ROWS}::test_keys_are_read_where_they_may_be",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "all rows of a row group count where none is compared",
+        Text("if may_go or self.only_commits is not None:", "if may_go:"),
+        f"{_BASE_ROWS}::test_row_groups_of_which_few_rows_count",
+        "P3: a replaced row is read beside the new one",
     ),
 ]
 _BY_FILTER = "tests/integration/test_changes_by_filter.py"
@@ -5312,6 +5327,7 @@ MUTANTS = [
     *RECOVERIES,
     *LOGGED_ROWS,
     *LOCATED_RECORDS,
+    *BASE_ROWS,
     *MERGES,
     *STORAGE,
     *HUDIS_LOCK,
