@@ -139,7 +139,7 @@ LOGGED_ROWS = [
     Mutant(
         "rows of a base file that win against the log files are left out",
         Text(
-            "stays, found = [*self._stays(base, merge)], merge.new_rows()",
+            "stays, found = [*self._stays(base, merge, records)], merge.new_rows()",
             "stays = [*self._without(base, records.rows.column(RECORD_KEY))]\n"
             "                found = records.changed_rows()",
         ),
