@@ -40,9 +40,17 @@ INDEXES: Mapping[str, Mapping[str, str]] = {
     "bloom": {"hoodie.index.type": "BLOOM", "hoodie.index.bloom.num_entries": "100"},
     "simple": {"hoodie.index.type": "SIMPLE"},
     "global": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "record": {"hoodie.index.type": "RECORD_INDEX"},
     "no keys": {KEY: ""},
     "virtual keys": {"hoodie.index.type": "SIMPLE", "hoodie.populate.meta.fields": "false"},
 }
+KEPT: Mapping[str, Mapping[str, str]] = {
+    "nothing": {},
+    "changes": {"hoodie.table.cdc.enabled": "true"},
+    "lists": {"hoodie.metadata.enable": "true"},
+    "columns by number": {},
+}
+"""What a table keeps of each change besides its rows."""
 SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -196,11 +204,14 @@ def made(options: Mapping[str, str]) -> HoodieTable:
 def _play(data: st.DataObject) -> None:
     options = {
         TYPE: data.draw(st.sampled_from(TYPES)),
-        VERSION: data.draw(st.sampled_from("69")),
+        VERSION: data.draw(st.sampled_from("689")),
         **INDEXES[data.draw(st.sampled_from(sorted(INDEXES)))],
     }
-    table, model = made(options), dict[int, Row]()
     has_keys = options.get(KEY, "id")
+    kept = data.draw(st.sampled_from(sorted(KEPT)))
+    if kept != "changes" or (has_keys and "hoodie.populate.meta.fields" not in options):
+        options |= KEPT[kept]
+    table, model = made(options), dict[int, Row]()
     for number in range(data.draw(st.integers(1, 4))):
         batch = data.draw(rows_of(number))
         if not has_keys:  # rows of its own
@@ -209,6 +220,12 @@ def _play(data: st.DataObject) -> None:
             write = table.upsert if has_keys else table.insert
             write(pa.Table.from_pylist(batch, schema=SCHEMA))
         model |= {row["id"]: row for row in batch}
+        if kept == "columns by number" and data.draw(st.booleans()):
+            # Values of the same type come under the name of another column, or are gone.
+            table.alter().drop("x").rename("n", "x").add("n", pa.int64()).execute()
+            table.alter().rename("x", "y").add("x", pa.float64()).drop("n").execute()
+            table.alter().rename("y", "n").execute()
+            model = {key: {**row, "x": None} for key, row in model.items()}
         condition = data.draw(CONDITIONS)
         chosen = {key for key, row in model.items() if condition.truth(row) is True}
         if data.draw(st.booleans()):
