@@ -17,6 +17,12 @@ def add(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
     return Merged(new.set_column(new.column_names.index("fare"), "fare", fare), pc.equal(fare, 0.0))
 
 
+def fill(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+    """A new row without a fare keeps the old one."""
+    fare = pc.coalesce(new["fare"], old["fare"])
+    return Merged(new.set_column(new.column_names.index("fare"), "fare", fare))
+
+
 def chain(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
     """Texts are chained; the first one of a key gets a mark."""
     before = pc.if_else(no_old, "^", old["v"])

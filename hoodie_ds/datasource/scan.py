@@ -35,6 +35,8 @@ from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_filter import rows_that_match
 from hoodie_ds.filters.given import Filter, predicate_of
+from hoodie_ds.filters.predicate import Predicate
+from hoodie_ds.filters.rows import matching
 from hoodie_ds.log import Log
 from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
@@ -121,7 +123,7 @@ def read(
         rows = spark.read.format(HoodieDataSource.name()).options(**given).load()
         return rows_that_match(rows, predicate, query.schema)
     plan = query.plan(predicate)
-    rows = _Scan(spark, query.pinned, folder).frame([*plan.tasks], plan.executor)
+    rows = _Scan(spark, query.pinned, folder, predicate).frame([*plan.tasks], plan.executor)
     return rows_that_match(rows, predicate, query.schema)
 
 
@@ -155,11 +157,15 @@ def _folder(spark: SparkSession, storage: Storage, base_path: str) -> str | None
 
 @dataclass(frozen=True)
 class _Scan:
-    """A DataFrame of the slices of one table; `folder` is the table's folder as Spark opens it."""
+    """A DataFrame of the slices of one table; `folder` is the table's folder as Spark opens it.
+
+    Rows that `predicate` rules out may be in it, but none that comes through Python.
+    """
 
     spark: SparkSession
     pinned: PinnedTable
     folder: str
+    predicate: Predicate
 
     def frame(self, tasks: Sequence[ScanTask], executor: Executor) -> DataFrame:
         """Return the rows of all slices."""
@@ -174,12 +180,12 @@ class _Scan:
             frames.append(self._parquet(plain))
         if merged:
             frames.append(self._kept(merged))
-            rows = SliceRows(LoggedRows(self.pinned.reader()), arrow_schema(self.schema))
+            logged = LoggedRows(self.pinned.reader())
+            rows = SliceRows(logged, arrow_schema(self.schema), self.predicate)
             frames.append(self._python(rows, merged, self.schema))
         if whole or not frames:
-            frames.append(
-                self._python(TaskRows(executor, arrow_schema(self.schema)), whole, self.schema)
-            )
+            others = TaskRows(executor, arrow_schema(self.schema), self.predicate)
+            frames.append(self._python(others, whole, self.schema))
         return reduce(DataFrame.unionAll, frames)
 
     @property
@@ -257,27 +263,31 @@ class _Scan:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of a task, in the types that Spark expects."""
+    """The rows of a task that match, in the types that Spark expects."""
 
     executor: Executor
     columns: pa.Schema
+    predicate: Predicate
 
     def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
         """Yield them."""
-        pieces = self.executor.read(task, self.columns.names)
+        rows = self.executor.read(task, self.columns.names)
+        pieces = (matching(piece, self.predicate) for piece in rows)
         yield from declared_batches(pieces, self.columns, BATCH_ROWS)
 
 
 @dataclass(frozen=True)
 class SliceRows:
-    """The rows whose keys are in log files, in the types that Spark expects."""
+    """The rows that match whose keys are in log files, in the types that Spark expects."""
 
     logged: LoggedRows
     columns: pa.Schema
+    predicate: Predicate
 
     def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
         """Yield them."""
-        pieces = self.logged.read(task.slice, self.columns.names)
+        rows = self.logged.read(task.slice, self.columns.names)
+        pieces = (matching(piece, self.predicate) for piece in rows)
         yield from declared_batches(pieces, self.columns, BATCH_ROWS)
 
 

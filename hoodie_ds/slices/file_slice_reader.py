@@ -179,6 +179,9 @@ class FileSliceReader:
             if self.remembers and is_alone and (pruner is None or pruner.keys is None):
                 key = self.outcome_key(slice_, logs)
             known = None if key is None else self.outcome(slice_, logs, columns)
+            if known is not None and not columns:
+                yield without_columns(known[0].num_live)
+                return
             if known is not None:
                 with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
                     yield from base.staying(columns, known[0].staying())

@@ -1986,6 +1986,7 @@ RECOVERIES = [
 _GIVEN = "tests/unit/filters/test_given.py"
 _SCANNER = "tests/unit/reader/test_scanner.py"
 _POLARS = "tests/unit/api/test_polars_scan.py"
+_FILTERED = "tests/integration/test_filtered_reads.py::test_filters_find_what_is_among_all_rows"
 _COSTS = "tests/integration/test_read_costs.py"
 
 READS = [
@@ -2342,6 +2343,18 @@ READS = [
         always("FileSliceReader._may_count", True),
         f"{_COSTS}::test_row_groups_without_rows_of_the_range_are_not_read[COPY_ON_WRITE-6]",
         "a stream of a table reads files whole",
+    ),
+    Mutant(
+        "rows of log files that a filter rules out are handed to Spark",
+        within("SliceRows.__call__", matching=lambda rows, _: rows),
+        f"{_FILTERED}[MERGE_ON_READ-8-parquet-COMMIT_TIME_ORDERING]",
+        "a query takes all rows of log files through Python",
+    ),
+    Mutant(
+        "statistics of a base file rule out rows of its log files",
+        instead("Pruner.row_groups", lambda row_groups, *given: row_groups(*given[:-1], False)),
+        f"{_SCANNER}::test_rows_of_log_files_are_found_whatever_the_base_file_holds[MERGE_ON_READ]",
+        "P3: a late row comes back in place of a newer one that a filter rules out",
     ),
     Mutant(
         "rows that log files add to a known merge are not counted",
