@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -13,13 +13,14 @@ from hoodie_ds.metadata_table.bloom_records import stored_filters
 from hoodie_ds.metadata_table.column_changes import Ranges, stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
+from hoodie_ds.metadata_table.keys_of_rows import OfRows
 from hoodie_ds.metadata_table.payload import BLOOM_FILTER, STATS, Record
 from hoodie_ds.metadata_table.record_changes import all_indexes, stored_places
 from hoodie_ds.metadata_table.record_index import group_of
 from hoodie_ds.metadata_table.secondary_changes import stored_values
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS, recorded_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
-from hoodie_ds.metadata_table.undone_records import Meaning, OfRows, differing_records
+from hoodie_ds.metadata_table.undone_records import Meaning, differing_records
 from hoodie_ds.table.file_name import BaseFileName
 from hoodie_ds.table.secondary_index import secondary_indexes
 from hoodie_ds.table.table import Table
@@ -60,8 +61,8 @@ def index_divergences(
     if declared_avro(table, metadata.data) is None:
         return
     wrong: dict[str, list[str]] = {"of no row": [], "missing or wrong": []}
-    for name, (of_rows, meaning) in _parts(table, metadata, partition).items():
-        found = differing_records(table, metadata, metadata, name, of_rows, meaning)
+    for name, given in _parts(table, metadata, partition).items():
+        found = differing_records(table, metadata, metadata, name, *given)
         for key, record in sorted(found.items()):
             wrong["of no row" if record is None else "missing or wrong"].append(key)
     for what, keys in wrong.items():
@@ -73,13 +74,13 @@ def index_divergences(
 
 def _parts(
     table: Table, metadata: MetadataTable, partition: str
-) -> Mapping[str, tuple[OfRows, Meaning]]:
+) -> Mapping[str, tuple[OfRows, Meaning, Callable[[str], str] | None]]:
     """What an index of rows consists of: one index, or one of each partition of the table."""
     for index in secondary_indexes(table):
         if index.partition == partition:
-            return {partition: (partial(stored_values, index), bool)}
+            return {partition: (partial(stored_values, index), bool, index.hashed)}
     indexes = all_indexes(table, metadata)
-    return {index: (partial(stored_places, index), group_of) for index in indexes}
+    return {index: (partial(stored_places, index), group_of, None) for index in indexes}
 
 
 def statistics_divergences(

@@ -10,6 +10,7 @@ import io
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, replace
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -64,6 +65,8 @@ _ATTEMPT: Final = "0-0-0"
 _NO_DELETES: Final = bytes.fromhex("000000030000000100")
 _BLOOM: Final = BloomParams(10_000, 1e-9, BloomFilterType.DYNAMIC_V0, 100_000)
 """Hudi's filters in base files of a metadata table."""
+_AT_ONCE: Final = 1 << 16
+"""Keys that are Python's bytes at a time: these take several times the memory."""
 
 
 def delta_commits(properties: TableProperties) -> int:
@@ -172,7 +175,9 @@ def _rewritten(metadata: MetadataTable, plan: CompactionPlan, time: str) -> Iter
             if not entries and slice_.base is None:
                 continue
             path = in_partition(partition, str(name))
-            size = len(put_once(storage, path, base_file(entries)))
+            keys = pa.array([key for key, _ in entries], pa.string())
+            content = base_file(keys, (value for _, value in entries))
+            size = len(put_once(storage, path, content))
             yield WriteStat(
                 one.file_id,
                 path,
@@ -243,15 +248,17 @@ def _is_current(schema: str | bytes, path: str) -> bool:
     return astuple(parse_avro(schema, path)) == astuple(parse_avro(SCHEMA, path))
 
 
-def base_file(entries: list[Entry]) -> bytes:
-    """Return a base file of entries that are sorted by their keys."""
-    keys = [key for key, _ in entries]
+def base_file(keys: pa.Array, values: Iterable[bytes]) -> bytes:
+    """Return a base file of sorted keys (string) with a value each."""
     bloom = BloomFilterBuilder(_BLOOM)
-    bloom.add(pa.chunked_array([pa.array([key.decode() for key in keys], pa.string())]))
+    bloom.add(pa.chunked_array([keys]))
     info = {"schema": SCHEMA.encode(), "bloomFilterTypeCode": _BLOOM.kind.value.encode()}
-    if keys:
-        info |= {"minRecordKey": keys[0], "maxRecordKey": keys[-1]}
+    if len(keys):
+        first, last = keys[0].as_py(), keys[-1].as_py()
+        info |= {"minRecordKey": first.encode(), "maxRecordKey": last.encode()}
     metas = {"bloomFilter": bloom.footers()[BLOOM_FILTER_FOOTER].encode()}
-    sink = io.BytesIO()
+    sink, raw = io.BytesIO(), keys.cast(pa.binary())
+    parts = (raw.slice(start, _AT_ONCE).to_pylist() for start in range(0, len(raw), _AT_ONCE))
+    entries = zip(chain.from_iterable(parts), values, strict=True)
     write_hfile(sink, entries, 0, metas=metas, info=info)
     return sink.getvalue()

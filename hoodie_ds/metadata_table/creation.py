@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import as_numpy, one_chunk
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import (
@@ -23,13 +26,13 @@ from hoodie_ds.config.properties.table_properties import (
 )
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
-from hoodie_ds.formats.hfile.reader import Entry
 from hoodie_ds.metadata_table.bloom_records import stored_filters
 from hoodie_ds.metadata_table.column_changes import stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex, check_named, define_columns
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
 from hoodie_ds.metadata_table.compaction import base_file, put_first_log, put_once
 from hoodie_ds.metadata_table.file_records import listing_records
+from hoodie_ds.metadata_table.keys_of_rows import KEY, RECORD, KeysOfRows
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_changes import stored_places
 from hoodie_ds.metadata_table.record_index import group_of
@@ -203,14 +206,9 @@ def _created(
     scope = wanted_record_index(table.properties, options) or record_index(table) or "table"
     stats: list[WriteStat] = []
     for index in _indexes(sizes) if (name, scope) == (RECORD_INDEX, "partition") else [name]:
-        count, records = _content(table, timeline, index, schema or "", sizes, options.metadata)
-        groups: list[list[Entry]] = [[] for _ in range(count)]
-        found = [*records]
-        numbers = file_groups_of(pa.array([key for key, _ in found], pa.string()), count)
-        for number, (key, record) in zip(numbers.tolist(), found, strict=True):
-            groups[number].append((key.encode(), encode_record(record)))
-        for number, entries in enumerate(groups):
-            stats += _put_group(storage, index, number, done.time, sorted(entries))
+        groups = _content(table, timeline, index, schema or "", sizes, options.metadata)
+        for number, (found, values) in enumerate(groups):
+            stats += _put_group(storage, index, number, done.time, found, values)
     extra = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
     if table.layout == V1.version:
         pending = (instant.time for instant in timeline.pending)
@@ -268,22 +266,19 @@ def _content(
     schema: str,
     sizes: Mapping[str, int],
     options: MetadataOptions,
-) -> tuple[int, Iterable[tuple[str, Record]]]:
-    """How many file groups a partition has, and its records and their keys."""
-    count = _GROUPS.get(name, 1)
+) -> Iterator[tuple[pa.Array, Iterable[bytes]]]:
+    """Yield the sorted keys (string) of each file group of a partition, and their values."""
+    if folder_of(name) == RECORD_INDEX:
+        of_table = options.record_index_groups, _MOST_GROUPS
+        bounds = of_table if name == RECORD_INDEX else _GROUPS_OF_PARTITION
+        return _places(table, timeline, name, *bounds)
     if name == FILES_PARTITION:
         folders = {path.rpartition("/")[0] for path in sizes}
-        return count, listing_records(sizes, folders).items()
+        return _grouped(name, listing_records(sizes, folders).items())
     if name == BLOOM_FILTERS:
         newest = timeline.commits[-1].time if timeline.commits else ""
-        return count, stored_filters(table.storage, newest, sizes).items()
-    if folder_of(name) == RECORD_INDEX:
-        places = _places(table, timeline, name)
-        least, most = (options.record_index_groups, _MOST_GROUPS)
-        if name != RECORD_INDEX:
-            least, most = _GROUPS_OF_PARTITION
-        return max(min(len(places) // _KEYS_IN_A_GROUP, most), least), places.items()
-    return count, _statistics(table, name, schema, sizes)
+        return _grouped(name, stored_filters(table.storage, newest, sizes).items())
+    return _grouped(name, _statistics(table, name, schema, sizes))
 
 
 def _indexes(paths: Iterable[str]) -> list[str]:
@@ -291,18 +286,39 @@ def _indexes(paths: Iterable[str]) -> list[str]:
     return [index_of(path) for path in sorted({path.rpartition("/")[0] for path in paths})]
 
 
-def _places(table: Table, timeline: Timeline, index: str) -> dict[str, Record]:
-    """The place of each record key; a key that is in two file groups is refused."""
-    found: dict[str, Record] = {}
-    for key, record in stored_places(index, table, timeline):
-        if found.setdefault(key, record) is not record:
-            places = " and ".join(map(str, (group_of(found[key]), group_of(record))))
+def _grouped(
+    name: str, records: Iterable[tuple[str, Record]]
+) -> Iterator[tuple[pa.Array, Iterable[bytes]]]:
+    """The `_content` of records, which are no more than the table has files."""
+    values = {key: encode_record(record) for key, record in sorted(records)}
+    found, count = pa.array(values, pa.string()), _GROUPS.get(name, 1)
+    numbers = file_groups_of(found, count)
+    for number in range(count):
+        keys_here = found.filter(pa.array(numbers == number))
+        yield keys_here, map(values.__getitem__, keys_here.to_pylist())
+
+
+def _places(
+    table: Table, timeline: Timeline, index: str, least: int, most: int
+) -> Iterator[tuple[pa.Array, Iterable[bytes]]]:
+    """The `_content` of a record index; a key that is in two file groups is refused."""
+    rows = KeysOfRows.of(stored_places(index, table, timeline))
+    values = [*map(encode_record, rows.records)]
+    count = max(min(rows.num_keys // _KEYS_IN_A_GROUP, most), least)
+    for number in range(count):
+        here = rows.of_group(number, count).sort_by([(KEY, "ascending"), (RECORD, "ascending")])
+        found, at = one_chunk(here.column(KEY)), as_numpy(here.column(RECORD))
+        again = np.flatnonzero(as_numpy(pc.equal(found[1:], found[:-1]))) + 1
+        for second in again[at[again] != at[again - 1]][:1]:
+            places = (str(group_of(rows.records[at[one]])) for one in (second - 1, second))
             raise UnsupportedTableError(
-                f"{table.storage.root}: record key {key!r} is in {places}, and a record index has "
-                f"one place of a key; writes with {MetadataOptions.record_index.key}=false go on "
-                "without the index, such as one that deletes one of the rows"
+                f"{table.storage.root}: record key {found[second].as_py()!r} is in "
+                f"{' and '.join(places)}, and a record index has one place of a key; writes with "
+                f"{MetadataOptions.record_index.key}=false go on without the index, such as one "
+                "that deletes one of the rows"
             )
-    return found
+        kept = np.delete(np.arange(len(found)), again)
+        yield found.take(pa.array(kept)), (values[one] for one in at[kept])
 
 
 def _statistics(
@@ -326,21 +342,26 @@ def _statistics(
 
 
 def _put_group(
-    storage: Storage, partition: str, number: int, time: str, entries: list[Entry]
+    storage: Storage,
+    partition: str,
+    number: int,
+    time: str,
+    found: pa.Array,
+    values: Iterable[bytes],
 ) -> Iterator[WriteStat]:
-    """Put a file group; yield what was written, if it has entries."""
+    """Put a file group; yield what was written, if it has keys."""
     put_first_log(storage, partition, number, time)
-    if not entries:
+    if not len(found):
         return
     group, folder = file_id(partition, number), folder_of(partition)
     path = in_partition(folder, str(BaseFileName(group, _ATTEMPT, time, EXTENSION)))
-    size = len(put_once(storage, path, base_file(entries)))
+    size = len(put_once(storage, path, base_file(found, values)))
     yield WriteStat(
         group,
         path,
         folder,
-        num_writes=len(entries),
-        num_inserts=len(entries),
+        num_writes=len(found),
+        num_inserts=len(found),
         total_write_bytes=size,
         file_size_bytes=size,
     )

@@ -132,8 +132,10 @@ def _only_updates(stat: WriteStat, older: FileSlice | None) -> bool:
     return stat.prev_commit == older.base_instant and not (stat.num_inserts or stat.num_deletes)
 
 
-def stored_places(index: str, table: Table, timeline: Timeline) -> Iterator[tuple[str, Record]]:
-    """Yield the record keys of all rows of an index; those of a file group have the same record."""
+def stored_places(
+    index: str, table: Table, timeline: Timeline
+) -> Iterator[tuple[pa.Array, Record]]:
+    """Yield the record keys of each file slice of an index, and their record; see `OfRows`."""
     reader = slice_reader(table, timeline)
     utc = table.properties.timeline_in_utc
     if index == RECORD_INDEX:
@@ -141,5 +143,5 @@ def stored_places(index: str, table: Table, timeline: Timeline) -> Iterator[tupl
     else:
         files = reader.view.files_of(index.removeprefix(index_of("")))
     for slice_ in reader.view.slices_among(files):
-        record = index_record(slice_.group, epoch_ms(slice_.base_instant, utc))
-        yield from ((key, record) for key in live_keys(reader, slice_).to_pylist())
+        at = epoch_ms(slice_.base_instant, utc)
+        yield live_keys(reader, slice_), index_record(slice_.group, at)

@@ -35,8 +35,12 @@ def digest(name: str) -> str:
 
 def file_groups_of(keys: pa.Array, groups: int) -> Numbers:
     """Return the number of the file group of each key (string): Java's hash code decides."""
-    codes = string_hashes(keys).view(np.int32).astype(np.int64)
-    return abs(codes) % groups
+    return key_codes(keys) % groups
+
+
+def key_codes(keys: pa.Array) -> Numbers:
+    """Return the number of each key (string) of which `file_groups_of` is the remainder."""
+    return abs(string_hashes(keys).view(np.int32).astype(np.int64))
 
 
 def index_of(path: str) -> str:

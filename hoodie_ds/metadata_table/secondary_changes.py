@@ -44,7 +44,8 @@ def secondary_changes(
     """Return the records of what an instant did that is about to be completed."""
     if undone := undone_by(table.storage, instant):
         of_rows = partial(stored_values, index)
-        return undone_records(table, metadata, index.partition, instant, undone, of_rows, bool)
+        given = of_rows, bool, index.hashed
+        return undone_records(table, metadata, index.partition, instant, undone, *given)
     if instant.action not in WRITE_ACTIONS or changes.is_rewrite:
         return {}
     added = {FileGroupId(one.partition_path, one.file_id) for one in changes.added.values()}
@@ -64,11 +65,11 @@ def secondary_changes(
 
 def stored_values(
     index: SecondaryIndex, table: Table, timeline: Timeline
-) -> Iterator[tuple[str, Record]]:
-    """Yield the keys of all rows of a table, each with the same record."""
+) -> Iterator[tuple[pa.Array, Record]]:
+    """Yield the keys of each file slice of a table, and their record; see `OfRows`."""
     reader = slice_reader(table, timeline)
     for slice_ in reader.view.slices_among(reader.view.data_files()):
-        yield from ((key, _THERE) for key in _keys_of_rows(index, reader, slice_).to_pylist())
+        yield _keys_of_rows(index, reader, slice_), _THERE
 
 
 def _keys(index: SecondaryIndex, slices: TouchedSlices, group: FileGroupId) -> pa.Array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from itertools import chain, islice
 
+from hoodie_ds.metadata_table.keys_of_rows import KeysOfRows, OfRows
 from hoodie_ds.metadata_table.payload import Record, without_deletes
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.trust import may_be_listed
@@ -12,12 +14,9 @@ from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.instant import Action, Instant, State
-from hoodie_ds.timeline.timeline import Timeline
 
 Records = dict[str, Record | None]
 """Records by their keys; None of deleted ones."""
-OfRows = Callable[[Table, Timeline], Iterator[tuple[str, Record]]]
-"""Yields the records of all rows of a table, and their keys."""
 Meaning = Callable[[Record], object]
 """Returns what a record says that counts."""
 
@@ -30,6 +29,7 @@ def undone_records(
     times: Collection[str],
     of_rows: OfRows,
     meaning: Meaning,
+    hashed: Callable[[str], str] | None = None,
 ) -> Records:
     """Return the records of a partition that undo what the instants of some times did to it.
 
@@ -40,12 +40,12 @@ def undone_records(
     others = tuple(instant for instant in data.pending if instant.time not in times)
     later = replace(metadata, data=replace(data, pending=others))
     if undoing.action is Action.RESTORE:
-        return differing_records(table, metadata, later, partition, of_rows, meaning)
+        return differing_records(table, metadata, later, partition, of_rows, meaning, hashed)
     (time,) = times
     if metadata.timeline.commit_at(time) is None and not may_be_listed(metadata, time):
         return {}
     if not _is_newest(metadata, partition, time):
-        return differing_records(table, metadata, later, partition, of_rows, meaning)
+        return differing_records(table, metadata, later, partition, of_rows, meaning, hashed)
     dead = table.instant(time, Action.COMMIT, State.INFLIGHT)
     earlier = replace(metadata, data=replace(data, pending=(*others, dead)))
     slices = metadata.slices(partition)
@@ -61,17 +61,25 @@ def differing_records(
     partition: str,
     of_rows: OfRows,
     meaning: Meaning,
+    hashed: Callable[[str], str] | None = None,
 ) -> Records:
     """Return the records in which a partition differs from the rows of the table.
 
-    The partition is as it will be `later`, without them.
+    The partition is as it will be `later`, without them. Its file groups are compared one by one.
     """
-    there = dict(of_rows(table, metadata.data))
-    stored = {key: one for key, one in later.by_key(partition).items() if without_deletes(one)}
-    records: Records = {key: None for key in stored if key not in there}
-    for key, record in there.items():
-        if key not in stored or meaning(stored[key]) != meaning(record):
-            records[key] = record
+    rows = KeysOfRows.of(of_rows(table, metadata.data), hashed)
+    # The index of a new partition of the table has no file group yet.
+    groups = len(later.slices(partition)) or 1
+    records: Records = {}
+    for number, found in enumerate(islice(chain(later.records(partition), [{}]), groups)):
+        here = rows.of_group(number, groups)
+        there = dict(zip(*(column.to_pylist() for column in here.columns), strict=True))
+        stored = {key: meaning(one) for key, one in found.items() if without_deletes(one)}
+        for key in stored.keys() - there.keys():
+            records.setdefault(key, None)
+        for key, at in there.items():
+            if key not in stored or stored[key] != meaning(rows.records[at]):
+                records[key] = rows.records[at]
     return records
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -275,9 +276,9 @@ def test_a_partition_without_what_others_wrote_meanwhile_is_left_out(
     table = history(tmp_path, "9")
     table.create_metadata_table()
 
-    def late(entries: list[tuple[bytes, bytes]]) -> bytes:
+    def late(found: pa.Array, values: Iterable[bytes]) -> bytes:
         table.upsert(trips(("late", "x", 99, 99.0)))
-        return base_file(entries)
+        return base_file(found, values)
 
     monkeypatch.setattr("hoodie_ds.metadata_table.creation.base_file", late)
     with pytest.raises(TimelineError, match=r"others have changed the table.*run it again"):

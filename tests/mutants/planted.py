@@ -563,7 +563,7 @@ RECORD_LOOKUPS = [
     ),
     Mutant(
         "of two places of a key the record index has one",
-        Text("if found.setdefault(key, record) is not record:", "if found.update({key: record}):"),
+        Text("again[at[again] != at[again - 1]][:1]", "again[:0]"),
         f"{_LOOKED_UP}::test_a_key_in_two_file_groups_has_no_index",
         "rows that no look-up finds any more",
     ),
@@ -1540,8 +1540,22 @@ METADATA_TABLES = [
         "a rollback shows rows that readers leave out",
     ),
     Mutant(
+        "all keys of a table are in memory for an index of them",
+        instead("creation._places", lambda function, *given: [*function(*given)]),
+        "tests/unit/metadata_table/test_keys_of_rows.py"
+        "::test_an_index_is_made_file_group_by_file_group",
+        "the driver of a large table has too little memory",
+    ),
+    Mutant(
+        "rows are compared with another file group of an index",
+        within("differing_records", enumerate=lambda found: enumerate(found, 1)),
+        "tests/unit/metadata_table/test_keys_of_rows.py"
+        "::test_an_index_is_compared_file_group_by_file_group",
+        "a restore deletes all records of an index",
+    ),
+    Mutant(
         "a file group of the metadata table is that of another hash",
-        within("file_groups_of", abs=lambda codes: codes & 0xFFFFFFFF),
+        within("key_codes", abs=lambda codes: codes & 0xFFFFFFFF),
         "tests/unit/metadata_table/test_record_keys.py"
         "::test_java_hashes_units_of_utf_16_and_takes_numbers_without_their_sign[zzzzzz-685785664]",
         "Hudi does not find the record",
