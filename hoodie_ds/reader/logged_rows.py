@@ -43,16 +43,14 @@ class LoggedRows:
         """
         assert slice_.base is not None
         logs = self.reader.open_logs(slice_)
-        outcome = self._outcome(slice_, logs)
+        rule = self.reader.outcome_key(slice_, logs), self.reader.delete_marker
+        key = "keys", slice_.base, logs.places, rule, self.reader.history.version
+        outcome = self._outcomes.get(key) or self._outcome(slice_, logs)
         if outcome is None:
-            marker = self.reader.delete_marker, self.reader.history.version
-            key = "keys", slice_.base, logs.places, marker
-            outcome = self._outcomes.get(key)
-            if outcome is None:
-                with self._base(slice_) as base:
-                    keys = pa.chunked_array([self.keys(logs)])
-                    outcome = MergeOutcome.of([*self._without(base, keys)], {})
-                self._outcomes.put(key, outcome)
+            with self._base(slice_) as base:
+                keys = pa.chunked_array([self.keys(logs)])
+                outcome = MergeOutcome.of([*self._without(base, keys)], {})
+            self._outcomes.put(key, outcome)
         return ~outcome.staying()
 
     def read(self, slice_: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
