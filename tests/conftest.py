@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.cloud_servers import find_azurite, find_fake_gcs, running_azurite, running_fake_gcs
+from tests.hdfs_server import JARS, HdfsServer, running_hdfs
 from tests.s3_server import MISSING, S3Server, find_versitygw, running, running_versitygw
 from tests.spark import quick_start
 from tests.store_server import StoreServer
@@ -124,6 +125,15 @@ def azurite() -> Iterator[StoreServer]:
     if command is None:
         pytest.skip("no Azurite: .ci/setup test --jvm installs it where npm is")
     with running_azurite(command) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """HDFS on loopback; skips where it is not installed."""
+    if not (JARS / "fetched").is_file():
+        pytest.skip("no Hadoop: .ci/setup test --jvm fetches it")
+    with running_hdfs(tmp_path_factory.mktemp("hdfs")) as server:
         yield server
 
 

@@ -19,6 +19,7 @@ DOORS = {
     "py4j": ("datasource/",),
     "fsspec": ("storage/",),
     "obstore": ("storage/",),
+    "hdfs_native": ("storage/",),
     "fastavro": ("formats/", "testing/checker.py"),  # the checker knows none of our code
     "click": ("cli/", "streamer/"),
     "rich": ("cli/", "streamer/"),

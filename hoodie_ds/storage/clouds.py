@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hoodie_ds.errors import StorageError
-from hoodie_ds.extras import remedy
+from hoodie_ds.storage.connections import refuse_fork
 
 CLOUDS: Final = {"gs": "gcs", "gcs": "gcs", "az": "azure", "abfs": "azure", "abfss": "azure"}
 """Extras that bring obstore, by the schemes of their clouds."""
@@ -20,19 +18,6 @@ _NO_RETRIES: Final = {"max_retries": 0}
 
 _PUBLIC: Final = ".core.windows.net"
 
-_users: set[int] = set()
-"""This process, and those that it was forked from, if they use obstore."""
-
-
-def check_installed(scheme: str) -> None:
-    """Raise a `StorageError` that says what to install if obstore is missing."""
-    try:
-        import obstore  # noqa: F401
-    except ImportError as error:
-        raise StorageError(
-            f"no file system for {scheme}://: obstore is not installed: {remedy(CLOUDS[scheme])}"
-        ) from error
-
 
 def connect(place: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     """Return the store of a bucket or container, such as ``abfss://c@account.dfs.core.windows.net``.
@@ -41,12 +26,7 @@ def connect(place: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     """
     from obstore.store import AzureStore, GCSStore
 
-    if _users and os.getpid() not in _users:
-        raise StorageError(
-            "obstore would hang in this process, which was forked from one that uses it: start "
-            "processes by spawn or forkserver"
-        )
-    _users.add(os.getpid())
+    refuse_fork("obstore")
     scheme, _, authority = place.partition("://")
     if CLOUDS[scheme] == "gcs":
         return GCSStore(authority, config={**_DEFAULTS, **options}, retry_config=_NO_RETRIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 
@@ -9,14 +10,16 @@ from hoodie_ds.config.base_path import check_base_path, scheme_of
 from hoodie_ds.config.file_options import FileOptions, StorageOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
-from hoodie_ds.errors import OptionError
-from hoodie_ds.storage.clouds import CLOUDS, check_installed
+from hoodie_ds.errors import OptionError, StorageError
+from hoodie_ds.extras import remedy
+from hoodie_ds.storage.clouds import CLOUDS
 from hoodie_ds.storage.fsspec_storage import (
     S3_SCHEMES,
     FsspecStorage,
     has_atomic_put,
     is_known_not_to_be_atomic,
 )
+from hoodie_ds.storage.hdfs_storage import HdfsStorage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.protocol import Storage
@@ -43,8 +46,11 @@ def open_storage(
     if scheme == "file":
         return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
     if scheme in CLOUDS:
-        check_installed(scheme)
+        _check_installed(scheme, "obstore", CLOUDS[scheme])
         return RetryingStorage(ObjectStorage(place, dict(storage_options or {})), retry_ms)
+    if scheme == "hdfs":
+        _check_installed(scheme, "hdfs_native", "hdfs")
+        return RetryingStorage(HdfsStorage(place, dict(storage_options or {})), retry_ms)
     refuses = for_write and not allow_non_atomic
     # Checked before the package is required: a user would install it in vain.
     atomic = not (refuses and is_known_not_to_be_atomic(scheme)) and has_atomic_put(scheme)
@@ -79,6 +85,16 @@ def storage_to_read(options: ReadOptions | WriteOptions, folder: str | None = No
         for_write=False,
         retry_ms=options.storage_retry_ms,
     )
+
+
+def _check_installed(scheme: str, package: str, extra: str) -> None:
+    """Raise a `StorageError` that says what to install if the package of a scheme is missing."""
+    try:
+        importlib.import_module(package)
+    except ImportError as error:
+        raise StorageError(
+            f"no file system for {scheme}://: {package} is not installed: {remedy(extra)}"
+        ) from error
 
 
 def _local_path(place: str) -> str:

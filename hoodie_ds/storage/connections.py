@@ -35,6 +35,9 @@ _lock = threading.Lock()
 _open: dict[_Key, Any] = {}
 _proven: set[_Key] = set()
 
+_users: set[tuple[str, int]] = set()
+"""Libraries with threads of their own, each with this process and those that it was forked from."""
+
 
 @contextmanager
 def connection(
@@ -42,12 +45,14 @@ def connection(
     options: Mapping[str, str],
     connect: Callable[[str, Mapping[str, str]], Any],
     what: str,
+    plain: Callable[[Exception], Exception] = lambda error: error,
 ) -> Iterator[Any]:
     """Yield a connection for a call that is said to fail as `what`, with a typed error.
 
-    `connect` makes it if there is none; the child of a fork makes its own.
+    `connect` makes it if there is none; the child of a fork makes its own. `plain` returns one of
+    Python's errors for one of a library that has its meaning in its text.
     """
-    with _Translation(place, options, what):
+    with _Translation(place, options, what, plain):
         yield _connection(place, options, connect)
         _proven.add(_key(place, options))
 
@@ -59,6 +64,7 @@ class _Translation:
     place: str
     options: Mapping[str, str]
     what: str
+    plain: Callable[[Exception], Exception]
 
     def __enter__(self) -> None:
         return
@@ -71,10 +77,11 @@ class _Translation:
     ) -> None:
         if not isinstance(error, Exception) or isinstance(error, HoodieError):
             return
-        kind_of_ours = meaning(error)
+        plain = self.plain(error)
+        kind_of_ours = meaning(plain)
         failed(self.place, self.options, kind_of_ours)
         secrets = secrets_among({name: argument(text) for name, text in self.options.items()})
-        message = f"{self.what}: {masked(shown(error), secrets)}"
+        message = f"{self.what}: {masked(shown(plain), secrets)}"
         # The original error is chained only if nothing in it holds what the message must not.
         safe = not any(holds_any(str(link), secrets) for link in chained(error))
         raise kind_of_ours(message) from (error if safe else None)
@@ -94,6 +101,17 @@ def _connection(
                 _forget(next(iter(_open)))
             found = _open.setdefault(key, made)
     return found
+
+
+def refuse_fork(library: str) -> None:
+    """Note that this process uses a library, whose threads the child of a fork would wait for."""
+    user = (library, os.getpid())
+    if user not in _users and any(name == library for name, _ in _users):
+        raise StorageError(
+            f"{library} would hang in this process, which was forked from one that uses it: start "
+            "processes by spawn or forkserver"
+        )
+    _users.add(user)
 
 
 def failed(place: str, options: Mapping[str, str], error: type[StorageError]) -> None:

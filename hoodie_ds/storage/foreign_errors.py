@@ -27,6 +27,7 @@ _TYPES: Final[tuple[tuple[type[Exception], type[StorageError]], ...]] = (
     (PermissionError, AccessDeniedError),
     (TimeoutError, UnavailableError),
     (ConnectionError, UnavailableError),
+    (OutOfSpaceError, OutOfSpaceError),
 )
 # Of botocore and aiohttp, and what their errors derive from.
 _NAMES: Final = {

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, cast
 
 from hoodie_ds.storage import clouds
 from hoodie_ds.storage.connections import connection
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus, Version
-from hoodie_ds.storage.streams import GuardedInput, whole_output
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-_LEAST_READ: Final = 1 << 20
-"""Smaller reads of an input share a request."""
+from hoodie_ds.storage.streams import GuardedInput, ranges_input, whole_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +35,13 @@ class ObjectStorage:
         """Open a file for reading in ranges."""
         with self._call("open", path) as (store, key):
             size = store.head(key)["size"]
-        ranges = _Ranges(size, lambda start, end: store.get_range(key, start=start, end=end))
 
         def translated(read: Callable[[], bytes]) -> bytes:
             with self._call("read", path):
                 return read()
 
-        buffered = io.BufferedReader(ranges, _LEAST_READ)
-        return cast(BinaryIO, GuardedInput(cast(BinaryIO, buffered), translated))
+        ranges = ranges_input(size, lambda start, end: store.get_range(key, start=start, end=end))
+        return cast(BinaryIO, GuardedInput(ranges, translated))
 
     def open_output(self, path: str) -> contextlib.AbstractContextManager[BinaryIO]:
         """Open a new file for writing, which is held in memory and stored at the end."""
@@ -132,46 +124,6 @@ class ObjectStorage:
         """What the keys of the table's files begin with: empty if it is the whole bucket."""
         _, _, folder = self.root.partition("://")[2].partition("/")
         return f"{folder}/" if folder else ""
-
-
-class _Ranges(io.RawIOBase):
-    """An object as a file, each read of which is a request."""
-
-    def __init__(self, size: int, fetch: Callable[[int, int], Any]) -> None:
-        self._size = size
-        self._fetch = fetch
-        self._position = 0
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill a buffer, as far as the object goes."""
-        view = memoryview(buffer)
-        data = self._read(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-    def readall(self) -> bytes:
-        """Return what is left, with one request."""
-        return bytes(self._read(self._size))
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a position and return it."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = start + offset
-        return self._position
-
-    def readable(self) -> bool:
-        """Return true."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return true."""
-        return True
-
-    def _read(self, size: int) -> memoryview:
-        end = min(self._position + size, self._size)
-        data = memoryview(self._fetch(self._position, end) if self._position < end else b"")
-        self._position += len(data)
-        return data
 
 
 def _version(answer: Mapping[str, object]) -> dict[str, object]:

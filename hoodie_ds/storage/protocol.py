@@ -14,7 +14,7 @@ import builtins
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol, TypeAlias, runtime_checkable
+from typing import BinaryIO, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,13 @@ class TakesParts(Protocol):
     def begin_upload(self, path: str) -> Upload:
         """Begin a new file; `PathEscapeError` for a path outside the root."""
         ...
+
+
+@runtime_checkable
+class SendsOutputs(Storage, Protocol):
+    """A storage that sends an output while it is written, so that no write is repeated."""
+
+    sends_outputs: ClassVar[Literal[True]]
 
 
 @runtime_checkable

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, TypeVar, cast
 
@@ -19,7 +19,14 @@ from hoodie_ds.environment import Clock, Pauses, RandomPauses, SystemClock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, StorageError, UnavailableError
 from hoodie_ds.log import Log
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus, ReplacesVersions, Storage, TakesParts, Version
+from hoodie_ds.storage.protocol import (
+    FileStatus,
+    ReplacesVersions,
+    SendsOutputs,
+    Storage,
+    TakesParts,
+    Version,
+)
 from hoodie_ds.storage.streams import PART_BYTES, GuardedInput, output_in_parts, whole_output
 
 T = TypeVar("T")
@@ -54,6 +61,8 @@ class RetryingStorage:
     def open_output(self, path: str) -> AbstractContextManager[BinaryIO]:
         """Open a new file for writing, which is stored at the end, a large one in parts before."""
         check_path(path)
+        if isinstance(self.inner, SendsOutputs):
+            return self._sent(self.inner, path)
 
         def store(data: bytes) -> None:
             self.put_if_absent(path, data)
@@ -97,6 +106,12 @@ class RetryingStorage:
     def delete_many(self, paths: Collection[str]) -> None:
         """Delete files; all of them again if one of them was unavailable."""
         self._retry(lambda: self.inner.delete_many(paths))
+
+    @contextmanager
+    def _sent(self, storage: SendsOutputs, path: str) -> Iterator[BinaryIO]:
+        """Open an output that is sent while it is written; only its creation is retried."""
+        with ExitStack() as stack:
+            yield self._retry(lambda: stack.enter_context(storage.open_output(path)))
 
     def _holds(self, path: str, data: bytes) -> bool:
         return self.inner.read(path) == data

@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from hoodie_ds.errors import StorageError
 from hoodie_ds.storage.protocol import Upload
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_LEAST_READ: Final = 1 << 20
+"""Smaller reads of an input share a request."""
 
 PART_BYTES: Final = 16 << 20
 """Of a file that is larger, no more is in memory. S3 takes 10,000 parts of 5 MiB or more."""
@@ -53,6 +59,11 @@ class GuardedInput(io.RawIOBase):
         super().close()
 
 
+def ranges_input(size: int, fetch: Callable[[int, int], Any]) -> BinaryIO:
+    """Return a file for reading; `fetch` returns its bytes from one position to another."""
+    return cast(BinaryIO, io.BufferedReader(_Ranges(size, fetch), _LEAST_READ))
+
+
 @contextlib.contextmanager
 def whole_output(store: Callable[[bytes], object]) -> Iterator[BinaryIO]:
     """Collect a file in memory, and store it if the block is left normally."""
@@ -73,6 +84,46 @@ def output_in_parts(
     except BaseException:
         output.abort()
         raise
+
+
+class _Ranges(io.RawIOBase):
+    """A remote file, each read of which is a request."""
+
+    def __init__(self, size: int, fetch: Callable[[int, int], Any]) -> None:
+        self._size = size
+        self._fetch = fetch
+        self._position = 0
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill a buffer, as far as the object goes."""
+        view = memoryview(buffer)
+        data = self._read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        """Return what is left, with one request."""
+        return bytes(self._read(self._size))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position and return it."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def readable(self) -> bool:
+        """Return true."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return true."""
+        return True
+
+    def _read(self, size: int) -> memoryview:
+        end = min(self._position + size, self._size)
+        data = memoryview(self._fetch(self._position, end) if self._position < end else b"")
+        self._position += len(data)
+        return data
 
 
 class _Parts(io.RawIOBase):

@@ -2938,6 +2938,32 @@ STORAGE = [
         "P5, P6: two processes take one name",
     ),
     Mutant(
+        "a put on HDFS overwrites",
+        instead(
+            "HdfsStorage._put",
+            lambda put, storage, verb, path, data, *, overwrite: put(
+                storage, verb, path, data, overwrite=True
+            ),
+        ),
+        "tests/contract/storage/test_storage_contract.py"
+        "::test_a_second_put_is_refused_and_changes_nothing[hdfs in memory]",
+        "P5, P6: two processes take one name",
+    ),
+    Mutant(
+        "an output on HDFS that fails stays under its name",
+        skipped("HdfsStorage.delete"),
+        "tests/contract/storage/test_storage_contract.py"
+        "::test_an_output_left_by_an_exception_is_gone[hdfs in memory]",
+        "P16: a part of a file is taken for the file",
+    ),
+    Mutant(
+        "unfinished files on HDFS are listed",
+        within("HdfsStorage._scan", is_unfinished=lambda name: False),
+        "tests/unit/storage/test_hdfs_storage.py"
+        "::test_what_a_killed_process_has_left_is_not_listed",
+        "P16: a part of a file is taken for a file of the table",
+    ),
+    Mutant(
         "obstore repeats a put by itself",
         within("clouds.connect", _NO_RETRIES=None),
         "tests/unit/storage/test_clouds.py::test_what_a_store_is_opened_with",
@@ -2951,7 +2977,7 @@ STORAGE = [
     ),
     Mutant(
         "obstore is used in the child of a fork",
-        within("clouds.connect", _users=set()),
+        within("clouds.connect", refuse_fork=nothing),
         "tests/unit/storage/test_clouds.py::test_a_process_that_was_forked_from_a_user_is_refused",
         "a worker hangs for ever",
     ),

@@ -4,24 +4,28 @@ from typing import cast
 import pytest
 from obstore.store import MemoryStore
 
-from hoodie_ds.storage import clouds
+from hoodie_ds.storage import clouds, hdfs_storage
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.testing import FaultyStorage, MemoryStorage
+from tests.hdfs_in_memory import HdfsInMemory
 
+SLOW = ("versitygw", "gcs", "azurite", "hdfs")
 PLACES = [
     "local",
     "memory",
     "s3",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("versitygw", "gcs", "azurite")),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
     "obstore",
+    "hdfs in memory",
     "test kit",
     "subfolder",
 ]
 
 _MEMORY = MemoryStore()
+_HDFS = HdfsInMemory()
 
 
 @pytest.fixture(params=PLACES)
@@ -39,7 +43,10 @@ def storage(
     if request.param == "obstore":
         monkeypatch.setattr(clouds, "connect", lambda place, options: _MEMORY)
         return ObjectStorage(f"gs://tables{tmp_path}")
-    if request.param in ("s3", "versitygw", "gcs", "azurite"):
+    if request.param == "hdfs in memory":
+        monkeypatch.setattr(hdfs_storage, "connect", lambda place, options: _HDFS)
+        return open_storage(f"hdfs://node{tmp_path}")
+    if request.param in ("s3", *SLOW):
         server = request.getfixturevalue(request.param)
         return open_storage(server.url(tmp_path), server.options)
     # The memory file system is one for the whole process: each test has a folder of its own.

@@ -80,7 +80,7 @@ def race(root: str, options: dict[str, str], rounds: int) -> Counter[tuple[int, 
     return rounds_by_outcome
 
 
-SERVERS = ("s3", "versitygw", "gcs", "azurite")
+SERVERS = ("s3", "versitygw", "gcs", "azurite", "hdfs")
 PLACES = ["local", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS)]
 
 
@@ -92,10 +92,11 @@ def test_each_name_has_one_winner_and_the_loser_reads_its_whole_content(
     if place != "local":
         server: StoreServer = request.getfixturevalue(place)
         root, options = server.url(tmp_path), server.options
-    outcomes = race(root, options, _ROUNDS)
-    assert outcomes == {(1, True): _ROUNDS}
+    rounds = _ROUNDS // 5 if place == "hdfs" else _ROUNDS  # it takes up to half a second to close
+    outcomes = race(root, options, rounds)
+    assert outcomes == {(1, True): rounds}
     tally(f"races, {place}", outcomes.total())
-    assert len(open_storage(root, options).list("", recursive=True)) == _ROUNDS
+    assert len(open_storage(root, options).list("", recursive=True)) == rounds
     assert not list(tmp_path.rglob("*.tmp"))
 
 

@@ -20,7 +20,7 @@ from hoodie_ds.storage.retrying import RetryingStorage
 from tests.contract.storage.conftest import PLACES
 from tests.store_server import StoreServer
 
-_WITHOUT = ("local", "subfolder")
+_WITHOUT = ("local", "subfolder", "hdfs in memory")
 in_versions = pytest.mark.parametrize(
     "storage", [place for place in PLACES if place not in _WITHOUT], indirect=True
 )

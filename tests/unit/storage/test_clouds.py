@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hoodie_ds.errors import OptionError, StorageError, UnavailableError
-from hoodie_ds.storage import clouds
+from hoodie_ds.storage import clouds, connections
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.retrying import RetryingStorage
@@ -78,21 +78,24 @@ def test_a_url_of_a_cloud_is_taken_as_it_is(scheme: str) -> None:
         open_storage(f"{scheme}://user:password@bucket/table")
 
 
-@pytest.mark.parametrize(("scheme", "extra"), [("gs", "gcs"), ("abfss", "azure")])
+@pytest.mark.parametrize(
+    ("scheme", "package", "extra"),
+    [("gs", "obstore", "gcs"), ("abfss", "obstore", "azure"), ("hdfs", "hdfs_native", "hdfs")],
+)
 def test_a_missing_package_is_named(
-    scheme: str, extra: str, monkeypatch: pytest.MonkeyPatch
+    scheme: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(StorageError, match=rf"for {scheme}://: obstore .* '\.\[{extra}\]'"):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(StorageError, match=rf"for {scheme}://: {package} .* '\.\[{extra}\]'"):
         open_storage(f"{scheme}://bucket/t")
 
 
 def test_a_process_that_was_forked_from_a_user_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clouds, "_users", {os.getpid() + 1})
+    monkeypatch.setattr(connections, "_users", {("obstore", os.getpid() + 1)})
     storage = ObjectStorage("gs://forked/t", {"bearer_token": "t"})
     with pytest.raises(StorageError, match="forked from one that uses it"):
         storage.read("f")
-    monkeypatch.setattr(clouds, "_users", set())
+    monkeypatch.setattr(connections, "_users", {("another", os.getpid() + 1)})
     with pytest.raises(UnavailableError):
         replace(storage, options={"bearer_token": "t", "base_url": "http://127.0.0.1:1"}).read("f")
 

@@ -54,7 +54,7 @@ def test_an_unknown_scheme_is_refused() -> None:
     ("place", "remedy"),
     [
         ("s3://bucket/t", r"no file system for s3://: .* pip install '\.\[s3\]'"),
-        ("hdfs://host/t", "no file system for hdfs://: install what it takes"),
+        ("webhdfs://host/t", "no file system for webhdfs://: install what it takes"),
     ],
 )
 def test_a_missing_package_is_named(
@@ -66,8 +66,8 @@ def test_a_missing_package_is_named(
     monkeypatch.setattr(fsspec, "get_filesystem_class", absent)
     with pytest.raises(StorageError, match=remedy):
         open_storage(place, for_write=False)
-    if place.startswith("hdfs:"):  # no release of its package would make it safe for writing
-        with pytest.raises(OptionError, match="writing to hdfs:// is refused"):
+    if place.startswith("webhdfs:"):  # no release of its package would make it safe for writing
+        with pytest.raises(OptionError, match="writing to webhdfs:// is refused"):
             open_storage(place)
         with pytest.raises(StorageError, match=remedy):
             open_storage(place, allow_non_atomic=True)
