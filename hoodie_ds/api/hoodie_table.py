@@ -27,7 +27,7 @@ from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions, check_options, of_call
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
-from hoodie_ds.errors import HoodieError, LockTimeoutError, OptionError, WriteConflictError
+from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.arguments import options as given_options
@@ -1215,11 +1215,7 @@ class HoodieTable:
         message = write_task(
             batch, TaskId(), batch.given_id, rows, sole_writer=True, clock=self._clock
         )
-        try:
-            return coordinator.commit([message])
-        except (LockTimeoutError, WriteConflictError):
-            coordinator.abort([message])  # otherwise it looks alive until its heartbeat expires
-            raise
+        return coordinator.commit_or_abort([message])
 
     def _query(self, asked: Mapping[str, str | None] | None = None) -> Query:
         said = {key: text for key, text in (asked or {}).items() if text is not None}

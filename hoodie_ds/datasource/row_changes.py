@@ -152,7 +152,8 @@ def _change_once(
     # Without slices there is one task nevertheless, as a numbered write without rows is one too.
     packs = packed([*scan_for_matches(batch.plan).tasks], parallelism(spark)) or [()]
     answers = in_tasks(spark, packs, partial(_written, batch), "message binary").collect()
-    return coordinator.commit([pickle.loads(answer.message) for answer in answers])  # noqa: S301  ours
+    messages = [pickle.loads(answer.message) for answer in answers]  # noqa: S301  ours
+    return coordinator.commit_or_abort(messages)
 
 
 def _written(batch: Batch, pack: Pack) -> Iterator[pa.RecordBatch]:

@@ -154,7 +154,7 @@ def _execute_once(
             return _total(_in_tasks(spark, found[0], plan, None)[1]).of(WriteResult())
         batch = with_columns(coordinator.begin_change(change_of))
         messages, counts = _in_tasks(spark, found[0], batch.plan, batch)
-        return _total(counts).of(coordinator.commit(messages))
+        return _total(counts).of(coordinator.commit_or_abort(messages))
     finally:
         for rows in found:
             rows.unpersist()

@@ -23,7 +23,13 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource, Pauses, RandomIds, RandomPauses, SystemClock
-from hoodie_ds.errors import OptionError, TableNotFoundError, TimelineError
+from hoodie_ds.errors import (
+    LockTimeoutError,
+    OptionError,
+    TableNotFoundError,
+    TimelineError,
+    WriteConflictError,
+)
 from hoodie_ds.index.choice import choose_index
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.metadata_table.column_index import indexed_columns
@@ -254,6 +260,14 @@ class Coordinator:
         if result.failed_services:
             note_failures(self.storage, result.instant_time, result.failed_services)
         return result
+
+    def commit_or_abort(self, messages: Sequence[TaskCommitMessage | None]) -> WriteResult:
+        """Commit a batch, or abort it if other writers are in its way; see `commit`."""
+        try:
+            return self.commit(messages)
+        except (LockTimeoutError, WriteConflictError):
+            self.abort(messages)  # otherwise it looks alive until its heartbeat expires
+            raise
 
     def abort(self, messages: Sequence[TaskCommitMessage | None]) -> None:
         """Abort a batch, unless it is in the table already, given messages of finished tasks.

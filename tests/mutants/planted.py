@@ -4908,6 +4908,12 @@ INSPECTION = [
         "pending instants grow with each try",
     ),
     Mutant(
+        "a write that was overtaken looks alive",
+        Text("self.abort(messages)  # otherwise", "pass  # otherwise"),
+        f"{IN_THE_HAND}::test_a_failed_write_left_its_instant_until_its_heartbeat_expired",
+        "pending instants grow with each try",
+    ),
+    Mutant(
         "nobody is told whose lock it is",
         within("lock.held", _holder=returns("")),
         "tests/unit/transaction/test_lock.py::test_a_lock_timeout_names_the_holder_and_the_expiry",

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 import hoodie_ds
-from hoodie_ds import HoodieTable, TableMerge
-from hoodie_ds.errors import OptionError, ReplayMismatchError
+from hoodie_ds import HoodieTable, TableMerge, WriteResult
+from hoodie_ds.errors import OptionError, ReplayMismatchError, WriteConflictError
+from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.file_changes import file_changes
 from tests.spark.test_changes_by_filter import BUCKETS, IN_EVERY_TABLE, NUMBERED, filled
@@ -84,3 +85,38 @@ def test_what_is_refused_changes_nothing(spark: Any, tmp_path: Path) -> None:
     assert merge(row, ["fare", "id"]).when_matched_delete().execute().deleted == 1
     every = merge(pa.table({"ts": [1], "fare": [5.0]}), "ts")
     assert every.when_matched_update({"fare": "source.fare"}).execute().updated == 38
+
+
+@pytest.mark.slow
+def test_a_conflict_leaves_nothing_that_looks_alive(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer comes between the tasks and the commit; then the change is made again."""
+    options = {**BUCKETS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    table, commit = filled(tmp_path / "t", options), Coordinator.commit
+    others = iter((("k2", "c2", 5, 50.0), ("k4", "c0", 5, 60.0)))
+
+    def overtaken(self: Coordinator, messages: Any) -> WriteResult:
+        monkeypatch.setattr(Coordinator, "commit", commit)
+        table.upsert(trips(next(others)))
+        return commit(self, messages)
+
+    path, retries = str(tmp_path / "t"), "hoodie.write.num.retries.on.conflict.failures"
+    rows = trips(("k2", "c2", 9, 1.5), ("new", "c2", 9, 2.5))
+    merge = hoodie_ds.merge(spark, path, spark.createDataFrame(rows), "id", options)
+    monkeypatch.setattr(Coordinator, "commit", overtaken)
+    done = merge.when_matched_update_all().when_not_matched_insert_all().execute({retries: "1"})
+    assert (done.inserted, done.updated) == (1, 1)
+    assert not table.timeline.pending
+    monkeypatch.setattr(Coordinator, "commit", overtaken)
+    with pytest.raises(WriteConflictError):
+        hoodie_ds.delete(spark, path, "fare < 8", options)
+    table.upsert(trips(("k1", "c1", 5, 70.0)))
+    assert not table.timeline.pending
+    assert {row[0]: row[3] for row in found(table)} == {
+        **{f"k{n}": float(n) for n in range(40)},
+        "k1": 70.0,
+        "k2": 1.5,
+        "k4": 60.0,
+        "new": 2.5,
+    }
