@@ -4910,7 +4910,7 @@ INSPECTION = [
     Mutant(
         "a write that was overtaken looks alive",
         Text("self.abort(messages)  # otherwise", "pass  # otherwise"),
-        f"{IN_THE_HAND}::test_a_failed_write_left_its_instant_until_its_heartbeat_expired",
+        f"{IN_THE_HAND}::test_a_conflict_left_its_instant_until_its_heartbeat_expired",
         "pending instants grow with each try",
     ),
     Mutant(

@@ -254,6 +254,25 @@ def test_rows_that_can_be_read_once_are_written_again_after_a_conflict(
     assert (len(tries), found(table)) == (2, READ)
 
 
+def test_a_conflict_left_its_instant_until_its_heartbeat_expired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage, commit = MemoryStorage(), Coordinator.commit
+    several = {**TRIPS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    table = HoodieTable("/t", several, storage=storage)
+    table.upsert(ROWS)
+
+    def overtaken(self: Coordinator, messages: Any) -> WriteResult:
+        monkeypatch.setattr(Coordinator, "commit", commit)
+        table.upsert(ROWS)
+        return commit(self, messages)
+
+    monkeypatch.setattr(Coordinator, "commit", overtaken)
+    with pytest.raises(WriteConflictError):
+        table.delete(where="id = a")
+    assert storage.list(".hoodie/.heartbeat") == []
+
+
 def test_a_failed_write_left_its_instant_until_its_heartbeat_expired() -> None:
     storage = MemoryStorage()
     several = {**TRIPS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
