@@ -35,7 +35,7 @@ from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.keys_of_rows import KEY, RECORD, KeysOfRows
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_changes import stored_places
-from hoodie_ds.metadata_table.record_index import group_of
+from hoodie_ds.metadata_table.record_index import check_indexable, group_of
 from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of, index_of
 from hoodie_ds.metadata_table.record_schema import record_schema
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
@@ -205,7 +205,7 @@ def _created(
     put_once(storage, in_partition(name, PARTITION_METAFILE), depth.encode())
     scope = wanted_record_index(table.properties, options) or record_index(table) or "table"
     stats: list[WriteStat] = []
-    for index in _indexes(sizes) if (name, scope) == (RECORD_INDEX, "partition") else [name]:
+    for index in _indexes(table, sizes) if (name, scope) == (RECORD_INDEX, "partition") else [name]:
         groups = _content(table, timeline, index, schema or "", sizes, options.metadata)
         for number, (found, values) in enumerate(groups):
             stats += _put_group(storage, index, number, done.time, found, values)
@@ -281,9 +281,12 @@ def _content(
     return _grouped(name, _statistics(table, name, schema, sizes))
 
 
-def _indexes(paths: Iterable[str]) -> list[str]:
+def _indexes(table: Table, paths: Iterable[str]) -> list[str]:
     """The record indexes of all partitions that have files at some paths."""
-    return [index_of(path) for path in sorted({path.rpartition("/")[0] for path in paths})]
+    folders = sorted({path.rpartition("/")[0] for path in paths})
+    for folder in folders:
+        check_indexable(table.storage.root, folder)
+    return [index_of(folder) for folder in folders]
 
 
 def _grouped(

@@ -13,10 +13,13 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
+from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.avro.decoder import damage_in
+from hoodie_ds.hints import command
 from hoodie_ds.metadata_table.payload import Record, RecordType
-from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, index_of
+from hoodie_ds.metadata_table.record_keys import UNPARTITIONED, file_id, index_of
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.trust import is_ahead, lacking
 from hoodie_ds.table.file_slice import FileGroupId
@@ -29,6 +32,8 @@ _UUID: Final = 0
 """The encoding of a file id that is a UUID and a number; all others are strings."""
 _NO_NUMBER: Final = -1
 _STRING: Final = 1
+_ID_BYTES_MAX: Final = 200
+"""Bytes of a file id: names of files have 255, for instant time and write token too."""
 _64_BITS: Final = (1 << 64) - 1
 _UUID_AND_NUMBER: Final = re.compile(
     "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?:-(0|[1-9][0-9]{0,8}))?"
@@ -42,6 +47,22 @@ def record_indexes(table: Table, paths: Iterable[str]) -> Iterator[str]:
         yield from map(index_of, paths)
     else:
         yield RECORD_INDEX
+
+
+def check_indexable(root: str, path: str) -> None:
+    """Refuse a partition that can have no record index by itself: names of files have its path.
+
+    Hudi takes no file for a log file that has a dot before its instant, so it would miss keys.
+    """
+    is_too_long = len(file_id(index_of(path), 0).encode()) > _ID_BYTES_MAX
+    if not is_too_long and "." not in path:
+        return
+    why = "is too long for that" if is_too_long else "has a '.', by which Hudi misses the files"
+    raise UnsupportedTableError(
+        f"{root}: names of files of a record index of each partition have its path, and partition "
+        f"path {path!r} {why}; set {MetadataOptions.partition_index.key}=false, and if there is "
+        f"an index drop it with {command('metadata', 'drop', root, '--partition', RECORD_INDEX)}"
+    )
 
 
 def indexed_groups(

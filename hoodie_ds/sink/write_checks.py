@@ -23,19 +23,18 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, SchemaError, UnsupportedTableError
 from hoodie_ds.formats.avro.schema import arrow_to_avro, avro_to_arrow, normalise_schema
 from hoodie_ds.log import Log
-from hoodie_ds.metadata_table.record_keys import file_id, index_of
+from hoodie_ds.metadata_table.record_index import check_indexable
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.schema import check_case, check_exact, evolve
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS
 from hoodie_ds.sink.write_plan import WritePlan, needed_to_delete
-from hoodie_ds.table.metadata_table import command_to_drop, record_index
+from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.numbering import with_numbers
 from hoodie_ds.table.schema_on_read import NumberedColumns
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import added_columns, numbered_columns, table_schema
 from hoodie_ds.timeline.timeline import Timeline
 
-_ID_BYTES_MAX = 200  # names of files have 255, for instant time and write token too
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
@@ -74,17 +73,10 @@ def warn_of_copies(plan: WritePlan) -> None:
 
 
 def check_indexed_paths(table: Table, paths: Iterable[str]) -> None:
-    """Refuse partitions whose path is too long for the names of files of their record index."""
+    """Refuse partitions that the table's record index of each partition cannot have."""
     has_index = RECORD_INDEX in table.properties.metadata_partitions
-    if not has_index or record_index(table) != "partition":
-        return
-    for path in paths:
-        if len(file_id(index_of(path), 0).encode()) > _ID_BYTES_MAX:
-            raise UnsupportedTableError(
-                f"the metadata table of {table.storage.root} has a record index of each partition, "
-                f"whose file names have its path, and partition path {path!r} is too long for "
-                f"that; {command_to_drop(table, [RECORD_INDEX])} drops the index"
-            )
+    for path in paths if has_index and record_index(table) == "partition" else ():
+        check_indexable(table.storage.root, path)
 
 
 def warn_of_no_index(plan: WritePlan) -> None:

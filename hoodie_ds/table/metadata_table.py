@@ -43,6 +43,7 @@ METADATA_KEYS: Final = (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLI
 FIRST_SECOND: Final = "0" * 14
 """What the times of the delta commits begin with that first fill the partitions."""
 
+_OF_TABLE: Final = (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
 _RESTORE: Final = "restore the file, or write the table with Hudi"
 
 Scope = Literal["table", "partition"]
@@ -131,13 +132,12 @@ def wanted_record_index(properties: TableProperties, options: WriteOptions) -> S
     if options.metadata_enable is False or not properties.record_key_fields:
         return None
     switches, kind = options.metadata, options.index_type or properties.index_type
+    scope: Scope = "table"
     if switches.record_index or switches.partition_index:
-        scope: Scope = "partition" if switches.partition_index else "table"
+        scope = "partition" if switches.partition_index else "table"
     elif kind is IndexType.RECORD_LEVEL_INDEX and switches.partition_index is None:
         scope = "partition"
-    elif kind is not None and kind.is_record_index and switches.record_index is None:
-        scope = "table"
-    else:
+    elif kind not in _OF_TABLE or switches.record_index is not None:
         return None
     if scope == "partition" and properties.layout_version == V1.version:
         key, value = MetadataOptions.partition_index.key, "true"

@@ -373,6 +373,29 @@ def test_a_random_history_with_kills(tmp_path: Path, version: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_partition_is_indexed_wherever_its_write_dies(tmp_path: Path, kind: str) -> None:
+    options, at, died = given(OF_PARTITIONS, kind, RECORDS), 0, True
+    while died:
+        at += 1
+        path = tmp_path / str(at)
+        begun(path, OF_PARTITIONS, kind, RECORDS)
+        dies = Fault(Effect.CRASH_BEFORE, at=at)
+        killed = HoodieTable(
+            str(path), options, storage=FaultyStorage(open_storage(str(path)), [dies])
+        )
+        died = False
+        try:
+            killed.upsert(trips(("a", "x", 2, 1.0), ("a", "n", 2, 1.0)))
+        except SimulatedCrash:
+            died = True
+        table = HoodieTable(str(path), options)
+        table.upsert(trips(("b", "n", 3, 1.0), ("a", "n", 3, 1.0), ("a", "o", 3, 1.0)))
+        assert_kept(path)
+    assert at > 20
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("version", ["6", "8", "9", OF_PARTITIONS])
 @pytest.mark.parametrize("kind", KINDS)

@@ -171,13 +171,23 @@ def test_a_record_is_missing_in_the_index_of_a_partition(tmp_path: Path) -> None
     assert "missing or wrong: 1, such as 'a'" in finding.message
 
 
-def test_the_index_of_a_partition_has_its_path_in_names_of_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "match"), [("n" * 190, "is too long"), ("1.5", "has a '.'")], ids=["long", "dot"]
+)
+def test_the_index_of_a_partition_has_its_path_in_names_of_files(
+    tmp_path: Path, path: str, match: str
+) -> None:
+    """Hudi fails with a NullPointerException where it takes no file for a log file."""
     table = HoodieTable(str(tmp_path), {**LOOKUP, VERSION: "9", INDEX: "RECORD_LEVEL_INDEX"})
     table.upsert(ONE)
-    with pytest.raises(UnsupportedTableError, match="too long for that"):
-        table.upsert(trips(("a", "n" * 190, 2, 2.0)))
+    with pytest.raises(UnsupportedTableError, match=match):
+        table.upsert(trips(("a", path, 2, 2.0)))
     table.upsert(trips(("a", "n" * 180, 2, 2.0)))
     assert_indexed(open_storage(str(tmp_path)))
+    HoodieTable(str(tmp_path), {EACH: "false"}).upsert(trips(("a", path, 2, 2.0)))
+    assert table.properties.metadata_partitions == ("files",)
+    with pytest.raises(UnsupportedTableError, match=match):
+        table.create_metadata_table({EACH: "true"})
 
 
 def test_a_record_stays_where_it_is_unless_options_move_it(tmp_path: Path) -> None:

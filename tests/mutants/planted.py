@@ -558,7 +558,7 @@ RECORD_LOOKUPS = [
     Mutant(
         "a partition path that no name of a file can have is decided about",
         skipped("check_indexed_paths"),
-        f"{_LOOKED_UP}::test_the_index_of_a_partition_has_its_path_in_names_of_files",
+        f"{_LOOKED_UP}::test_the_index_of_a_partition_has_its_path_in_names_of_files[dot]",
         "a decision that no process can carry out: the table takes no write any more",
     ),
     Mutant(
