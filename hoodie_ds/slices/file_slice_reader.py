@@ -488,13 +488,10 @@ class FileSliceReader:
                 self.history.renaming(base.name.instant_time),
             )
             count = reader.num_row_groups
-            numbers: Sequence[int] | None = None
-            if parts > 1:
-                numbers = [n for n in range(count) if n * parts // count == number]
+            numbers: Sequence[int] = [n for n in range(count) if n * parts // count == number]
             if self.only_commits is not None:
-                numbers = [n for n in range(count) if self._may_count(reader, n)]
+                numbers = [n for n in numbers if self._may_count(reader, n)]
             if pruner is not None:
-                numbers = range(count) if numbers is None else numbers
                 partition = slice_.group.partition_path
                 numbers = pruner.row_groups(reader, partition, numbers, is_merged)
             yield BaseRows(reader, numbers, self.only_commits)
