@@ -163,6 +163,9 @@ def _encoded(block: LogBlock, records: pa.Table) -> LogBlock:
     schema, instant = block.header[HeaderKey.SCHEMA], block.header[HeaderKey.INSTANT_TIME]
     if block.block_type is BlockType.DELETE:
         ordering = records.column("ordering").combine_chunks()
+        if pa.types.is_struct(ordering.type):
+            kinds = [f.with_type(pa.int64()) if f.type == pa.null() else f for f in ordering.type]
+            ordering = ordering.cast(pa.struct(kinds))
         values = None if ordering.null_count == len(ordering) else ordering
         data = encode_delete_block(
             records.column("record_key"), records.column("partition_path"), values, instant, schema
