@@ -41,18 +41,45 @@ def many(count: int, ts: int = 1) -> pa.Table:
     return trips(*((f"k{n}", "xyz"[n % 3], ts, n / 7) for n in range(count)))
 
 
+def large(count: int) -> pa.Table:
+    """Rows of one city that no codec makes small."""
+    ids, ts = pa.array(range(count)).cast(pa.string()), pa.repeat(1, count)
+    fares = np.random.default_rng(7).random(count)
+    return pa.table({"id": ids, "city": pa.repeat("x", count), "ts": ts, "fare": fares})
+
+
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_rows_are_counted_by_footers_alone(version: str) -> None:
     place = Place(**{VERSION: version, BUCKETS: "1"})
-    fares = np.random.default_rng(7).random(40_000)
-    ids, ts = pa.array(range(40_000)).cast(pa.string()), pa.repeat(1, 40_000)
-    rows = pa.table({"id": ids, "city": pa.repeat("x", 40_000), "ts": ts, "fare": fares})
+    rows = large(40_000)
     place.writer.upsert(rows)
     assert place.reader.count() == 40_000
     ((path, size),) = place.sizes.items()
     assert place.seen.bytes == {path: _FOOTER_BYTES}
     assert size > 5 * _FOOTER_BYTES
+    fares = rows["fare"].to_numpy()
     assert place.reader.count("fare < 0.5") == (fares < 0.5).sum()
+
+
+def test_a_column_of_repeated_values_and_a_key_cost_little() -> None:
+    place = Place(**{BUCKETS: "4"})
+    place.writer.upsert(large(60_000))
+    unchecked = {"hoodie.py.read.verify.checksums": "false"}
+    reader = HoodieTable("/t", unchecked, storage=cast(Storage, place.seen))
+
+    def cost(columns: list[str], where: str | None = None) -> tuple[int, int]:
+        """Files that are opened, and bytes that are read of them."""
+        place.seen.bytes.clear()
+        assert reader.scan(columns, where).to_table().num_rows
+        return len(place.seen.bytes), place.seen.bytes.total()
+
+    files, whole = cost(reader.schema.names)
+    assert (files, whole > sum(place.sizes.values()) / 2) == (4, True)
+    files, found = cost(["city"])
+    assert (files, found < 5 * _FOOTER_BYTES) == (4, True)
+    assert whole > 8 * _FOOTER_BYTES
+    files, found = cost(["fare"], "id = 7")
+    assert (files, found < whole / 4) == (1, True)
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
