@@ -51,8 +51,8 @@ class HdfsServer(StoreServer):
         return {"dfs.client.failover.max.attempts": "0"}  # as our retries are enough
 
     @property
-    def rust_options(self) -> dict[str, str]:
-        return {}
+    def rust_options(self) -> None:
+        return None
 
 
 @contextmanager

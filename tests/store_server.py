@@ -36,6 +36,6 @@ class StoreServer:
         raise NotImplementedError
 
     @property
-    def rust_options(self) -> dict[str, str]:
-        """The same for hudi-rs."""
+    def rust_options(self) -> dict[str, str] | None:
+        """The same for hudi-rs; None if it does not know such a storage."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A real stream into a table on an object store, its driver killed, and its secrets kept."""
+"""A real stream into a table on a remote storage, its driver killed, and its secrets kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.tiers import by_day
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SERVERS = by_day(["s3", "versitygw", "gcs", "azurite"], {"s3", "azurite"})
+SERVERS = by_day(["s3", "versitygw", "gcs", "azurite", "hdfs"], {"s3", "azurite", "hdfs"})
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
