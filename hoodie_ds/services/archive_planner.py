@@ -2,7 +2,7 @@
 
 The rules are those of Hudi's ``TimelineArchiverV1`` and ``TimelineArchiverV2``. A time before the
 active timeline counts as committed, so an instant that is not settled stays there, with all later
-ones. In layout 2 cleans and rollbacks are archived with the commits after them; too many rollbacks
+ones. In layout 2 all other actions are archived with the commits after them; too many rollbacks
 alone, of writes that failed one after another, are archived in both layouts.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Final
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.services.clean_planner import last_clean
@@ -24,6 +25,8 @@ from hoodie_ds.timeline.paths import V1
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.decision_log import newest_decision
 from hoodie_ds.transaction.guard_commits import guard_commits
+
+_TAKEN_ALONG: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE, Action.INDEXING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +78,15 @@ def _oldest(found: tuple[Instant, ...], options: ArchivingOptions) -> tuple[Inst
 
 
 def _before(timeline: Timeline, commits: Sequence[Instant]) -> tuple[Instant, ...]:
-    """Cleans and rollbacks before the newest archived commit, which go with it in layout 2.
+    """What is not a commit, and before the newest archived one, which takes it along in layout 2.
 
-    The newest clean stays, unlike in Hudi: it says which files are gone.
+    Nothing may stay: Hudi takes what is not on the active timeline and later than its first instant
+    for pending, and leaves the log files of such a commit out of its compactions.
     """
     if timeline.layout == V1.version or not commits:
         return ()
-    cleans, rollbacks = _completed(timeline, Action.CLEAN), _completed(timeline, Action.ROLLBACK)
     end = padded(commits[-1].time)
-    return tuple(i for i in (*cleans[:-1], *rollbacks) if padded(i.time) < end)
+    return tuple(i for i in timeline.completed if i.action in _TAKEN_ALONG and padded(i.time) < end)
 
 
 def _commits(

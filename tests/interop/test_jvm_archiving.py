@@ -98,3 +98,33 @@ def test_hudi_lists_our_archive_and_goes_on_with_it(
     jvm_hudi.write(path, _rows("h", 14), options)
     agree()
     assert sorted(table.read()["id"].to_pylist()) == list("abcdefgh")
+
+
+@pytest.mark.parametrize("older", ["clean", "restore"])
+@pytest.mark.parametrize("version", by_day("89", {"9"}))
+def test_hudi_compacts_log_files_whose_commits_we_have_archived(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, older: str
+) -> None:
+    """Instants that are older, and no commits, are archived with them: see `archive_planner`."""
+    path = tmp_path / "t"
+    options = {**_OPTIONS, TYPE: MOR, TABLE_VERSION: version}
+    table = HoodieTable(str(path), options)
+    for ts in (1, 2, 3):
+        table.upsert(_rows("abcd", ts))
+        table.compact()
+    if older == "clean":
+        assert table.clean()
+    else:
+        table.savepoint()
+        saved = table.timeline.savepoints[0].time
+        table.upsert(_rows("x", 4))
+        table.restore(saved)
+        table.delete_savepoint(saved)
+    table.delete(_rows("d", 4))
+    for ts in range(5, 9):
+        table.upsert(_rows("abc", ts))
+    assert table.archive()
+    once = {"hoodie.compact.inline.max.delta.commits": "1"}
+    jvm_hudi.call("run_compaction", path, {**options, **once}, op="scheduleandexecute")
+    assert table.timeline.completed[-1].action == "commit"
+    assert sorted(table.read()["id"].to_pylist()) == list("abc")

@@ -4228,6 +4228,12 @@ _LATE_FILES = "tests/unit/transaction/test_late_file_notes.py"
 _BESIDE_ARCHIVES = "tests/integration/test_archived_commits.py"
 ARCHIVES = [
     Mutant(
+        "what is before archived commits stays on the timeline",
+        always("archive_planner._before", ()),
+        f"{_ARCHIVE_PLANNER}::test_nothing_before_an_archived_commit_stays",
+        "P1: a compaction of Hudi loses rows of commits that it takes for pending",
+    ),
+    Mutant(
         "an archived rollback is forgotten",
         skipped("remember_undone"),
         f"{_ARCHIVING}::test_a_late_file_of_an_instant_whose_rollback_is_archived_does_not_count",

@@ -302,8 +302,10 @@ def test_cleans_and_rollbacks_before_archived_commits_are_archived_with_them(
     assert _later(*_FOUR, (2, action), (4, action), (8, action)) == [1, 2, 3]
 
 
-def test_the_newest_clean_stays() -> None:
-    assert _later(*_FOUR, (2, Action.CLEAN)) == [1, 3]
+@pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK, Action.RESTORE, Action.INDEXING])
+def test_nothing_before_an_archived_commit_stays(action: Action) -> None:
+    """Hudi would take the commit for pending: it is later than the first active instant."""
+    assert _later(*_FOUR, (2, action)) == [1, 2, 3]
 
 
 def test_cleans_are_not_counted_and_rollbacks_are() -> None:
