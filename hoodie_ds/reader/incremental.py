@@ -241,9 +241,13 @@ def _until(pinned: PinnedTable, end: str) -> Timeline:
 def _at_the_end(
     pinned: PinnedTable, found: CommitRange, options: IncrementalOptions
 ) -> PinnedTable:
-    """The table as the last commit of a range left it, with the present columns."""
+    """The table as the last commit of a range left it, with the present columns.
+
+    Beyond a savepoint commits are archived that are later than active ones.
+    """
+    last = max((*found.archived, *found.active), key=moment)
     try:
-        then = travel(pinned, (found.active or found.archived)[-1].time)
+        then = travel(pinned, last.time)
     except TimelineError as error:
         why = f"{found.archived[0].time} has been archived"
         raise _too_far(pinned.table.storage, options, why) from error

@@ -89,7 +89,7 @@ class Rounds:
         table.archive()
 
     def theirs(self) -> None:
-        inline = str(self.draw.random() < 0.5).lower()
+        inline = str(self.options[TYPE] == "MERGE_ON_READ" and self.draw.random() < 0.5).lower()
         given = {**self.options, "hoodie.compact.inline": inline}
         self.jvm.write(self.path, trips(*self.batch()), given)
         self.check()

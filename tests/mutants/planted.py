@@ -5159,6 +5159,16 @@ QUERIES = [
         "P3: rows that later commits wrote again are missing without a word",
     ),
     Mutant(
+        "a range that ends in a hole of the timeline is read as of the commit before it",
+        Text(
+            "max((*found.archived, *found.active), key=moment)",
+            "(found.active or found.archived)[-1]",
+        ),
+        "tests/faults/regressions/test_savepoint_holes.py"
+        "::test_a_range_that_ends_in_a_hole_ended_before_it[MERGE_ON_READ]",
+        "P3: an incremental query has rows of before its range's last commits",
+    ),
+    Mutant(
         "a scan of the whole table does not merge what came after the range",
         Text("if not self.full_scan:", "if True:"),
         "tests/unit/reader/test_incremental.py"

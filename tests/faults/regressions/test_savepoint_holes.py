@@ -65,6 +65,18 @@ def test_a_write_made_older_rows_the_newest(kind: str) -> None:
     assert check_table(storage.files, settled=True, buckets=True, archived=times[1:4]) == []
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_range_that_ends_in_a_hole_ended_before_it(kind: str) -> None:
+    """Its last commit is archived, and not the last that is on the active timeline."""
+    storage, table, times = _table(kind)
+    savepoint(storage, times[0])
+    archive(storage, times[1:4])
+    for last in (2, 3):
+        with pytest.raises(TimelineError, match=f"{times[1]} has been archived"):
+            table.read_incremental("000", times[last])
+    assert table.read_incremental("000", times[0])["ts"].to_pylist() == [0]
+
+
 def test_instants_between_savepoints_count_as_committed() -> None:
     storage, table, times = _table("COPY_ON_WRITE")
     savepoint(storage, times[0])
