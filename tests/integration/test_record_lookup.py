@@ -355,7 +355,12 @@ def test_of_two_writers_that_place_one_key_the_second_is_refused(
         pytest.param({MADE: "true", BUCKETS: "2"}, "BUCKET keeps keys unique", id="buckets"),
         pytest.param({MADE: "true", INDEX: "BLOOM"}, "say GLOBAL_BLOOM", id="bloom"),
         pytest.param({**RECORDS, TYPE: TYPES[1], **ADDING}, "by a function then", id="hook"),
-        pytest.param({EACH: "true", VERSION: "6"}, "from version 8 on", id="version"),
+        pytest.param({EACH: "true", VERSION: "6"}, f"{EACH}' = 'true'.*version 8 on", id="version"),
+        pytest.param(
+            {INDEX: "RECORD_LEVEL_INDEX", VERSION: "6"},
+            f"{INDEX}' = 'RECORD_LEVEL_INDEX'.*version 8 on",
+            id="index of version 8",
+        ),
         pytest.param({**RECORDS, "hoodie.populate.meta.fields": "false"}, "SIMPLE", id="virtual"),
     ],
 )

@@ -97,7 +97,8 @@ def test_messages_and_the_extra_all_name_extras_that_are_there() -> None:
     named = set(CLOUDS.values())
     for module in (PROJECT / "hoodie_ds").rglob("*.py"):
         text = module.read_text("utf-8")
-        for names in re.findall(r"""(?:remedy\(|_require\("[\w-]+", )["']([\w,]+)["']""", text):
+        calls = r"""(?:remedy\(|_require\("[\w-]+", |_check_installed\(scheme, "\w+", )"""
+        for names in re.findall(calls + r"""["']([\w,]+)["']""", text):
             named |= set(names.split(","))
     assert named == extras.keys()
 
