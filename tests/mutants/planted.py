@@ -3125,12 +3125,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a batch that lost a conflict keeps its instant alive",
-        instead(
-            "HoodieTable._write_once",
-            lambda write, table, coordinator, rows: write(
-                table, Changed(coordinator, abort=nothing), rows
-            ),
-        ),
+        skipped("Coordinator.abort"),
         f"{OVERTAKEN}::test_a_conflict_failed_despite_the_retry_option",
         "what was given up looks like a living writer's for ten minutes",
     ),

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from _pytest.mark import ParameterSet
 from obstore.store import MemoryStore
 
 from hoodie_ds.storage import clouds, hdfs_storage
@@ -13,22 +14,20 @@ from hoodie_ds.testing import FaultyStorage, MemoryStorage
 from tests.hdfs_in_memory import HdfsInMemory
 
 SLOW = ("versitygw", "gcs", "azurite", "hdfs")
-PLACES = [
-    "local",
-    "memory",
-    "s3",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
-    "obstore",
-    "hdfs in memory",
-    "test kit",
-    "subfolder",
-]
+PLACES = ("local", "memory", "s3", *SLOW, "obstore", "hdfs in memory", "test kit", "subfolder")
+
+
+def places(*without: str) -> list[ParameterSet]:
+    """Return the parameters of all places but some."""
+    names = (name for name in PLACES if name not in without)
+    return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in names]
+
 
 _MEMORY = MemoryStore()
 _HDFS = HdfsInMemory()
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=places())
 def storage(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Storage:

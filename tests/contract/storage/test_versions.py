@@ -17,13 +17,11 @@ from hoodie_ds.errors import (
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import ReplacesVersions, Version
 from hoodie_ds.storage.retrying import RetryingStorage
-from tests.contract.storage.conftest import PLACES
+from tests.contract.storage.conftest import places
 from tests.store_server import StoreServer
 
-_WITHOUT = ("local", "subfolder", "hdfs in memory")
-in_versions = pytest.mark.parametrize(
-    "storage", [place for place in PLACES if place not in _WITHOUT], indirect=True
-)
+_WITHOUT = ("local", "subfolder", "hdfs in memory", "hdfs")
+in_versions = pytest.mark.parametrize("storage", places(*_WITHOUT), indirect=True)
 
 
 @in_versions

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.columns.meta_columns import RECORD_KEY
+from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.slices.base_rows import BaseRows
 from tests.recombined import recombined
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 
@@ -56,13 +62,15 @@ def test_keys_are_read_where_they_may_be(
     assert dict(zip(whole["id"].to_pylist(), whole["fare"].to_pylist(), strict=True)) == fares
 
 
-def test_row_groups_of_which_few_rows_count(tmp_path: Path) -> None:
-    table = HoodieTable(str(tmp_path), MOR)
-    table.upsert(trips(*STORED))
-    first = table.timeline.commits[-1].time
-    table.upsert(trips(("k0500", "x", 6, -1.0), ("k0999", "x", 6, -1.0)))
-    table.compact()
-    table.upsert(trips(("k0999", "x", 7, -2.0)))
-    rows = table.read_incremental(first)
-    fares = sorted(zip(rows["id"].to_pylist(), rows["fare"].to_pylist(), strict=True))
-    assert fares == [("k0500", -1.0), ("k0999", -2.0)]
+def test_row_groups_of_which_few_rows_count() -> None:
+    rows = pa.table({COMMIT_TIME: list("12211222"), RECORD_KEY: list("abcdefgh")})
+    file = io.BytesIO()
+    pq.write_table(rows, file, row_group_size=4)
+    keys = pa.chunked_array([["g"]])
+
+    def keep(rows: pa.Table) -> Any:
+        return pc.not_equal(rows[RECORD_KEY], "g").to_numpy()
+
+    base = BaseRows(BaseFileReader(file, rows.schema, "f"), None, ("2",))
+    masks = np.concatenate([*base.stays([RECORD_KEY], keys, keep)])
+    assert masks.tolist() == [True, True, True, False, True]
