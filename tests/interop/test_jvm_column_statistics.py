@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jvm
 
 STATISTICS = {"hoodie.metadata.index.column.stats.enable": "true"}
 CASES = [(v, k) for v in ("6", "8", "9") for k in ("COPY_ON_WRITE", "MERGE_ON_READ")]
-FEW = {("6", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")}
+FEW = {("9", "MERGE_ON_READ")}
 NAN = float("nan")
 
 

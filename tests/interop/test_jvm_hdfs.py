@@ -13,6 +13,7 @@ from tests.hdfs_server import HdfsServer
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi, JvmHudiError
 from tests.rows import assert_same_rows
 from tests.tables import TRIPS, TYPE, found, trips
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -34,7 +35,10 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "version"), [("COPY_ON_WRITE", "6"), ("MERGE_ON_READ", "9")])
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    by_day([("COPY_ON_WRITE", "6"), ("MERGE_ON_READ", "9")], {("MERGE_ON_READ", "9")}),
+)
 def test_both_write_a_table_and_exclude_each_other(
     jvm_hudi: JvmHudi, hdfs: HdfsServer, tmp_path: Path, kind: str, version: str
 ) -> None:

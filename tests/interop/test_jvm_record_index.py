@@ -174,9 +174,7 @@ def test_both_keep_the_record_index_of_each_partition(
     assert ours.inspect.verify()
 
 
-@pytest.mark.parametrize(
-    ("version", "kind"), by_day(KINDS, {("6", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")})
-)
+@pytest.mark.parametrize(("version", "kind"), by_day(KINDS, {("9", "MERGE_ON_READ")}))
 def test_both_keep_the_record_index(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
 ) -> None:

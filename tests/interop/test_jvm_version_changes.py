@@ -12,6 +12,7 @@ from hoodie_ds import HoodieTable
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import JvmHudi
 from tests.rows import assert_same_rows
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -51,7 +52,7 @@ ARCHIVING = {
 ALL_TIMES = "start_ts => '00000000000000000', end_ts => '99999999999999999'"
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("kind", by_day(["COPY_ON_WRITE", "MERGE_ON_READ"], {"MERGE_ON_READ"}))
 def test_each_takes_back_the_version_that_the_other_gave(
     kind: str, jvm_hudi: JvmHudi, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from tests.tiers import by_day
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SERVERS = by_day(["s3", "versitygw", "gcs", "azurite", "hdfs"], {"s3", "azurite", "hdfs"})
+SERVERS = by_day(["s3", "versitygw", "gcs", "azurite", "hdfs"], {"s3", "azurite"})
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
