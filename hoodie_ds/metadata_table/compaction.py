@@ -60,7 +60,7 @@ from hoodie_ds.timeline.timeline import Timeline
 _DELTA_COMMITS: Final = 10
 """Delta commits after which one is due by default, as in Hudi."""
 _SUFFIX: Final = "001"
-_ATTEMPT: Final = "0-0-0"
+ATTEMPT: Final = "0-0-0"
 """The write token of all attempts, as their bytes are the same."""
 _NO_DELETES: Final = bytes.fromhex("000000030000000100")
 _BLOOM: Final = BloomParams(10_000, 1e-9, BloomFilterType.DYNAMIC_V0, 100_000)
@@ -128,7 +128,7 @@ def put_once(storage: Storage, path: str, data: bytes) -> bytes:
 
 def put_first_log(storage: Storage, partition: str, number: int, time: str) -> None:
     """Put the log file with which a file group begins: it deletes nothing."""
-    log = LogFileName(file_id(partition, number), time, 1, _ATTEMPT)
+    log = LogFileName(file_id(partition, number), time, 1, ATTEMPT)
     block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: time}, _NO_DELETES)
     put_once(storage, in_partition(folder_of(partition), str(log)), block)
 
@@ -168,7 +168,7 @@ def _rewritten(metadata: MetadataTable, plan: CompactionPlan, time: str) -> Iter
     for partition in sorted({one.partition_path for one in plan.operations}):
         listed = {status.path: status for status in metadata.view.files_of(partition)}
         for one in (one for one in plan.operations if one.partition_path == partition):
-            name = BaseFileName(one.file_id, _ATTEMPT, time, EXTENSION)
+            name = BaseFileName(one.file_id, ATTEMPT, time, EXTENSION)
             _delete_others(metadata, name, partition, listed)
             slice_ = _slice(metadata, one, listed)
             entries = _merged(metadata, slice_)
@@ -196,7 +196,7 @@ def _delete_others(
 ) -> None:
     """Delete what a dead attempt of another engine left: its readers check no commit for names."""
     names = filter(None, (BaseFileName.parse(posixpath.basename(p), EXTENSION) for p in listed))
-    same = {name for name in names if replace(name, write_token=_ATTEMPT) == own} - {own}
+    same = {name for name in names if replace(name, write_token=ATTEMPT) == own} - {own}
     storage, layout = metadata.view.storage, metadata.timeline.layout
     if same and load_timeline(storage, layout).is_pending(own.instant_time):
         storage.delete_many([in_partition(partition, str(name)) for name in same])

@@ -30,7 +30,7 @@ from hoodie_ds.metadata_table.bloom_records import stored_filters
 from hoodie_ds.metadata_table.column_changes import stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex, check_named, define_columns
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
-from hoodie_ds.metadata_table.compaction import base_file, put_first_log, put_once
+from hoodie_ds.metadata_table.compaction import ATTEMPT, base_file, put_first_log, put_once
 from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.keys_of_rows import KEY, RECORD, KeysOfRows
 from hoodie_ds.metadata_table.payload import Record, encode_record
@@ -75,7 +75,6 @@ _KEYS_IN_A_GROUP: Final = (1 << 30) // 48 // 2
 _MOST_GROUPS: Final = 10_000
 _GROUPS_OF_PARTITION: Final = (1, 10)
 """The least and most file groups of the record index of a partition, Hudi's defaults."""
-_ATTEMPT: Final = "0-0-0"
 _SAME: Final = (keys.VERSION, keys.INITIAL_VERSION, keys.LAYOUT)
 """Properties that are those of the table."""
 _OWN: Final = {
@@ -357,7 +356,7 @@ def _put_group(
     if not len(found):
         return
     group, folder = file_id(partition, number), folder_of(partition)
-    path = in_partition(folder, str(BaseFileName(group, _ATTEMPT, time, EXTENSION)))
+    path = in_partition(folder, str(BaseFileName(group, ATTEMPT, time, EXTENSION)))
     size = len(put_once(storage, path, base_file(found, values)))
     yield WriteStat(
         group,

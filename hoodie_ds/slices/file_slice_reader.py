@@ -179,13 +179,8 @@ class FileSliceReader:
             if self.remembers and is_alone and (pruner is None or pruner.keys is None):
                 key = self.outcome_key(slice_, logs)
             known = None if key is None else self.outcome(slice_, logs, columns)
-            if known is not None and not columns:
-                yield without_columns(known[0].num_live)
-                return
             if known is not None:
-                with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
-                    yield from base.staying(columns, known[0].staying())
-                yield from known[1]
+                yield from self._known(slice_, *known, columns, keep_dictionaries, pruner)
                 return
             places = None if key is None else Places()
             logged, fetched, places = self._fetched(
@@ -216,6 +211,23 @@ class FileSliceReader:
             if key is not None and found is not None:
                 merge_outcomes(self.view.storage).put(key, MergeOutcome.of(staying, found))
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
+
+    def _known(
+        self,
+        slice_: FileSlice,
+        outcome: MergeOutcome,
+        logged: Iterator[pa.Table],
+        columns: Sequence[str],
+        keep_dictionaries: bool,
+        pruner: RowPruner | None,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a slice whose merge has a known outcome."""
+        if not columns:
+            yield without_columns(outcome.num_live)
+            return
+        with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
+            yield from base.staying(columns, outcome.staying())
+        yield from logged
 
     def _added(
         self,

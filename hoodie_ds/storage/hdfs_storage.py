@@ -21,7 +21,7 @@ from hoodie_ds.errors import NotFoundError, StorageError
 from hoodie_ds.storage.connections import connection, refuse_fork
 from hoodie_ds.storage.hdfs_errors import plain
 from hoodie_ds.storage.path import check_path, is_unfinished
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, walked
 from hoodie_ds.storage.streams import GuardedInput, ranges_input
 
 
@@ -82,14 +82,7 @@ class HdfsStorage:
         self, path: str, recursive: bool = False, *, folders: bool = False
     ) -> builtins.list[FileStatus]:
         """Return the files in a folder, or its sub-folders."""
-        found: builtins.list[FileStatus] = []
-        pending = [path]
-        while pending:
-            files, below = self._scan(pending.pop())
-            found += below if folders else files
-            if recursive:
-                pending += [folder.path for folder in below]
-        return sorted(found, key=lambda status: status.path)
+        return walked(self._scan, path, recursive, folders)
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder with all that is in it, past the trash."""

@@ -27,7 +27,7 @@ from hoodie_ds.errors import (
     StorageError,
 )
 from hoodie_ds.storage.path import check_path, is_unfinished
-from hoodie_ds.storage.protocol import FileStatus
+from hoodie_ds.storage.protocol import FileStatus, walked
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -112,15 +112,8 @@ class LocalStorage:
     ) -> builtins.list[FileStatus]:
         """Return the files in a folder, or its sub-folders."""
         check_path(path, root_allowed=True)
-        found: list[FileStatus] = []
-        pending = [path]
         with self._errors("list", path):
-            while pending:
-                files, below = self._scan(pending.pop())
-                found += below if folders else files
-                if recursive:
-                    pending += [folder.path for folder in below]
-        return sorted(found, key=lambda status: status.path)
+            return walked(self._scan, path, recursive, folders)
 
     def names(self, path: str) -> builtins.list[str]:
         """Return the names in a folder, including folders and unfinished files."""

@@ -11,7 +11,7 @@ sees what another process made durable.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
@@ -187,3 +187,20 @@ def names_in(storage: Storage, path: str) -> list[str]:
     if callable(names):
         return list(names(path))
     return [status.path.rpartition("/")[2] for status in storage.list(path)]
+
+
+def walked(
+    scan: Callable[[str], tuple[list[FileStatus], list[FileStatus]]],
+    path: str,
+    recursive: bool,
+    folders: bool,
+) -> list[FileStatus]:
+    """Return what `Storage.list` does, where `scan` returns the files and folders of a folder."""
+    found: list[FileStatus] = []
+    pending = [path]
+    while pending:
+        files, below = scan(pending.pop())
+        found += below if folders else files
+        if recursive:
+            pending += [folder.path for folder in below]
+    return sorted(found, key=lambda status: status.path)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from hoodie_ds import HoodieTable
-from tests.integration.test_metadata_table import in_folders, listed
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.interop.test_jvm_metadata_table import METADATA, agree
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES, found, trips
 from tests.tiers import by_day
@@ -46,7 +46,6 @@ DEFAULTS = {
     },
 }
 CASES = [(of, kind, version) for of in DEFAULTS for kind in TYPES for version in "689"]
-METADATA = "hoodie.metadata.enable"
 
 
 @dataclass
@@ -105,20 +104,15 @@ class Rounds:
         """Compare what has been kept: indexes, statistics and listings too."""
         self.check()
         table = HoodieTable(str(self.path))
-        ours = table.read()
-        assert_same_rows(self.jvm.read(self.path, {METADATA: "false"}), ours)
         skipping = {METADATA: "true", "hoodie.enable.data.skipping": "true"}
-        assert_same_rows(self.jvm.read(self.path, skipping), ours)
-        if self.options[TABLE_VERSION] != "6":
-            assert_same_rows(read_with_hudi_rs(self.path), ours)
+        assert_same_rows(self.jvm.read(self.path, skipping), table.read())
         assert table.inspect.verify().findings == ()
         if self.jvm.properties(self.path).get("hoodie.table.metadata.partitions"):
-            stored = {file for file in in_folders(self.path) if not file.endswith(".crc")}
-            assert listed(self.path) == stored
-            name = f"rounds_{self.path.parent.name}".replace("-", "_")
-            self.jvm.sql(f"create table if not exists {name} using hudi location '{self.path}'")
-            found = self.jvm.sql(f"call validate_metadata_table_files(table => '{name}')")
-            assert found.to_pylist() == []
+            agree(self.jvm, self.path, self.options[TABLE_VERSION])
+            return
+        assert_same_rows(self.jvm.read(self.path, {METADATA: "false"}), table.read())
+        if self.options[TABLE_VERSION] != "6":
+            assert_same_rows(read_with_hudi_rs(self.path), table.read())
 
 
 @pytest.mark.parametrize("first", ["ours", "theirs"])
