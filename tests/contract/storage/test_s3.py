@@ -399,5 +399,7 @@ def test_without_credentials_access_is_denied_at_once(root: str, s3: S3Server) -
 
 
 def test_a_bucket_that_is_missing_is_not_found(s3: S3Server) -> None:
+    storage = open_storage("s3://no-such-bucket/t", s3.options)
     with pytest.raises(StorageError, match="no-such-bucket"):
-        open_storage("s3://no-such-bucket/t", s3.options).put_if_absent("f", b"")
+        storage.put_if_absent("f", b"")
+    assert storage.list("", recursive=True) == []
