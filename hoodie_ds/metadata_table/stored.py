@@ -7,11 +7,12 @@ on that of the table: a writer completes it there first. Hudi on the JVM reads t
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Final
+from functools import cached_property, partial
+from operator import methodcaller
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX, SECONDARY_INDEX
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.avro.decoder import damage_in
-from hoodie_ds.formats.hfile.reader import HFile
+from hoodie_ds.formats.hfile.reader import Entry, HFile
 from hoodie_ds.formats.log.delete_block import decode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
 from hoodie_ds.metadata_table.payload import Change, Record, folded, record_reader
@@ -56,6 +57,8 @@ LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
 _HELD_BYTES: Final = 64 << 20
 """Bytes of log files that are kept while a metadata table is open: each look-up needs them."""
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
+Select: TypeAlias = Callable[[HFile], Iterator[Entry]]
+"""Reads all entries of a file, or some."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,30 @@ class MetadataTable:
         """Yield the records of each file group of a partition by their keys, or `only` of some."""
         slices = self.slices(partition)
         if only is None:
-            yield from (self._merged(slice_, None) for slice_ in slices)
+            yield from (self._merged(slice_) for slice_ in slices)
             return
-        for slice_, here in zip(slices, _spread(partition, slices, only), strict=True):
-            yield self._merged(slice_, sorted(map(str.encode, here))) if here else {}
+        # A part of the key may decide about the file group in a secondary index.
+        are_hashed = not partition.startswith(SECONDARY_INDEX)
+        among = _spread(partition, slices, only, are_hashed)
+        for slice_, here in zip(slices, among, strict=True):
+            some = methodcaller("get_many", sorted(map(str.encode, here)))
+            yield self._merged(slice_, some) if here else {}
+
+    def keys_starting_with(
+        self, partition: str, prefixes: Collection[str], are_hashed: bool, most: int
+    ) -> list[str] | None:
+        """Return the keys of a partition that start with one of some prefixes.
+
+        None if `most` entries or more have such keys. `are_hashed` says whether the prefix of a
+        key decides about its file group.
+        """
+        slices, left = self.slices(partition), iter(range(most))
+        found: list[str] = []
+        among = _spread(partition, slices, prefixes, are_hashed)
+        for slice_, here in zip(slices, among, strict=True):
+            some = partial(_starting_with, [*map(str.encode, here)], left)
+            found += self._merged(slice_, some) if here else {}
+        return None if next(left, None) is None else found
 
     def by_key(self, partition: str, only: Collection[str] | None = None) -> dict[str, Record]:
         """Return the `records` of all file groups of a partition, which have no key in common."""
@@ -136,12 +159,12 @@ class MetadataTable:
     def logged(
         self,
         slice_: FileSlice,
-        only: Sequence[bytes] | None = None,
+        select: Select = HFile.scan,
         times: Container[str] | None = None,
     ) -> Iterator[Change]:
         """Yield what the log files of a slice change, the oldest first.
 
-        Or what concerns `only` some keys, or instants of some `times`.
+        Or what concerns the entries of a choice, or instants of some `times`.
         """
         for place, block in self._blocks(slice_):
             path = place.log.path
@@ -157,7 +180,7 @@ class MetadataTable:
                     f"not have; {REBUILD}"
                 )
             file = HFile(io.BytesIO(block.content), path)
-            yield from _records(file, block.header.get(HeaderKey.SCHEMA), path, only)
+            yield from _records(file, block.header.get(HeaderKey.SCHEMA), path, select)
 
     def _check_logs_are_there(self, slices: Sequence[FileSlice]) -> None:
         """Refuse slices without a log file that a later commit than their base files' names.
@@ -196,13 +219,13 @@ class MetadataTable:
         latest, *pending = known.split(",")
         return padded(instant.time) <= padded(latest) and instant.time not in pending
 
-    def _merged(self, slice_: FileSlice, only: Sequence[bytes] | None) -> dict[str, Record]:
+    def _merged(self, slice_: FileSlice, select: Select = HFile.scan) -> dict[str, Record]:
         found: dict[str, Record] = {}
         if slice_.base is not None:
             path = slice_.base.path
             with self.opened(slice_.base) as file:
-                found.update(_records(file, file.info.get("schema"), path, only))
-        return folded(found, self.logged(slice_, only))
+                found.update(_records(file, file.info.get("schema"), path, select))
+        return folded(found, self.logged(slice_, select))
 
     def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LogBlock]]:
         """Yield the blocks that count, the oldest first.
@@ -235,18 +258,25 @@ class MetadataTable:
 
 
 def _spread(
-    partition: str, slices: Sequence[FileSlice], keys: Collection[str]
+    partition: str, slices: Sequence[FileSlice], keys: Collection[str], are_hashed: bool = True
 ) -> Sequence[Collection[str]]:
-    """Return which of some keys may be in each file group: those whose hash says so."""
+    """Return which of some keys may be in each file group: those whose hash says so, if it does."""
     ids = [slice_.group.file_id for slice_ in slices]
-    is_hashed = len(ids) > 1 and not partition.startswith(SECONDARY_INDEX)
-    if not is_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
+    are_hashed = are_hashed and len(ids) > 1
+    if not are_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
         return [keys] * len(slices)
     found: list[list[str]] = [[] for _ in slices]
     numbers = file_groups_of(pa.array(keys, pa.string()), len(slices))
     for key, number in zip(keys, numbers.tolist(), strict=True):
         found[number].append(key)
     return found
+
+
+def _starting_with(
+    prefixes: Collection[bytes], left: Iterator[int], file: HFile
+) -> Iterator[Entry]:
+    """Yield the entries of a file whose keys start with some prefixes, while numbers are `left`."""
+    yield from (entry for entry, _ in zip(file.scan_prefixes(prefixes), left, strict=False))
 
 
 def latest_compaction(timeline: Timeline) -> str:
@@ -272,11 +302,11 @@ def schema_of(schema: str | bytes | None, path: str) -> str | bytes:
 
 
 def _records(
-    file: HFile, schema: str | bytes | None, path: str, only: Sequence[bytes] | None
+    file: HFile, schema: str | bytes | None, path: str, select: Select
 ) -> Iterator[tuple[str, Record]]:
-    """Yield the records of an HFile and their keys, or those of some keys, which ascend."""
+    """Yield the records that are selected of an HFile, and their keys."""
     read = record_reader(schema_of(schema, path), path)
-    for raw, value in file.scan() if only is None else file.get_many(only):
+    for raw, value in select(file):
         with damage_in(path):
             key = raw.decode()
         yield key, read(key, value)

@@ -15,6 +15,7 @@ from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.record_index import indexed_groups
+from hoodie_ds.metadata_table.secondary_lookup import keys_of_values
 from hoodie_ds.metadata_table.statistics import ColumnStatistics, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.pruner import Pruner
@@ -175,13 +176,22 @@ class PinnedTable:
         self, metadata: MetadataTable, pruner: Pruner | None, paths: Sequence[str]
     ) -> frozenset[FileGroupId] | None:
         """The file groups of the keys that a pruner keeps in partitions; None if not known."""
-        if pruner is None or pruner.keys is None or self.is_past:
+        if pruner is None or self.is_past:
             return None
         try:
-            return indexed_groups(self.table, metadata, pruner.keys.keys, paths)
+            keys = self._keys(metadata, pruner)
+            return None if keys is None else indexed_groups(self.table, metadata, keys, paths)
         except HoodieError as error:
             self._log.debug("no record index of the metadata table is used: %s", error)
             return None
+
+    def _keys(self, metadata: MetadataTable, pruner: Pruner) -> Collection[str] | None:
+        """The record keys that a pruner keeps, by its filter or by secondary indexes."""
+        if pruner.keys is not None:
+            return pruner.keys.keys
+        if self.history != ALL_AS_NOW:
+            return None
+        return keys_of_values(self.table, metadata, pruner.predicate, self.schema)
 
     def _with_matches(
         self, metadata: MetadataTable, slices: Sequence[FileSlice], pruner: Pruner

@@ -27,20 +27,23 @@ _SPECIAL: Final = r"[\\$\x00]"
 _NULL: Final = "\0"
 _VALUE: Final = re.compile(r"(?:[^\\$]|\\.)*\$", re.DOTALL)
 """The escaped value of a key, with what separates it from the record key."""
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 FIRST_VERSION: Final = "V1"
 """Of a definition that says none, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecondaryIndex:
-    """An index of the values of a column; `partition` is that of the metadata table.
-
-    The value of a key decides about its file group in all versions but the first.
-    """
+    """An index of the values of a column; `partition` is that of the metadata table."""
 
     partition: str
     column: str
     version: str
+
+    @property
+    def is_hashed_by_value(self) -> bool:
+        """Whether the value of a key decides about its file group, and not the whole key."""
+        return self.version != FIRST_VERSION
 
     def keys(self, values: pa.Array, record_keys: pa.Array) -> pa.Array:
         """Return the keys of the records of rows, from their values and record keys."""
@@ -49,8 +52,18 @@ class SecondaryIndex:
 
     def hashed(self, key: str) -> str:
         """Return the part of a key that decides about its file group."""
-        value = None if self.version == FIRST_VERSION else _VALUE.match(key)
+        value = _VALUE.match(key) if self.is_hashed_by_value else None
         return key if value is None else value[0]
+
+    def starts(self, values: pa.Array) -> list[str]:
+        """Return what the keys of all rows with some values start with, and no others."""
+        found: list[str] = self.keys(values, pa.array([""] * len(values), pa.string())).to_pylist()
+        return found
+
+    @staticmethod
+    def record_key(key: str) -> str:
+        """Return the record key that is in a key."""
+        return _ESCAPED.sub(r"\1", _VALUE.sub("", key, count=1))
 
 
 def secondary_indexes(table: Table) -> Iterator[SecondaryIndex]:

@@ -1241,6 +1241,7 @@ _KEPT_BY_ALL = "tests/faults/test_metadata_table.py"
 _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
+_VALUES_FOUND = "tests/integration/test_secondary_lookup.py"
 METADATA_TABLES = [
     Mutant(
         "a rollback leaves the record indexes of partitions alone",
@@ -1251,10 +1252,40 @@ METADATA_TABLES = [
     ),
     Mutant(
         "records of a secondary index are hashed by their whole keys in every version",
-        Text("value = None if self.version == FIRST_VERSION else", "value = None and"),
+        Text("value = _VALUE.match(key) if self.is_hashed_by_value else None", "value = None"),
         f"{_VALUES_KEPT}"
         "::test_keys_are_in_the_file_groups_in_which_hudi_has_them[v9_mor_files_ri_si]",
         "Hudi looks values up in other file groups, and misses rows",
+    ),
+    Mutant(
+        "a secondary index of a merge-on-read table is believed",
+        Text('if not is_right or record_index(table) != "table":', "if not table:"),
+        f"{_VALUES_FOUND}::test_an_index_that_may_be_wrong_is_not_believed",
+        "of several indexes Hudi has updated only the first, and rows are missing in queries",
+    ),
+    Mutant(
+        "values are looked up in a secondary index by the hash of all of its keys' parts",
+        Text("index.is_hashed_by_value, _MOST", "True, _MOST"),
+        f"{_VALUES_FOUND}::test_only_files_with_the_values_are_opened_of_a_table_of_hudi",
+        "rows are not found in tables of version 8, whose whole keys are hashed",
+    ),
+    Mutant(
+        "a part of the entries that start with a value is taken for all of them",
+        Text("return None if next(left, None) is None else found", "return found"),
+        f"{_VALUES_FOUND}::test_a_value_of_many_rows_is_not_looked_up",
+        "queries of a frequent value miss rows",
+    ),
+    Mutant(
+        "indexes of the present are asked for a past moment",
+        Text("if pruner is None or self.is_past:", "if pruner is None:"),
+        f"{_VALUES_FOUND}::test_a_past_moment_is_read_without_the_index",
+        "time travel misses rows that have moved or changed since",
+    ),
+    Mutant(
+        "record keys of a secondary index stay escaped",
+        Text(r'_ESCAPED.sub(r"\1", _VALUE.sub("", key, count=1))', '_VALUE.sub("", key, count=1)'),
+        f"{_VALUES_FOUND}::test_only_files_with_the_values_are_opened_of_a_table_of_hudi",
+        "rows whose keys have a $ are not found",
     ),
     Mutant(
         "values in a secondary index are not escaped",

@@ -103,10 +103,10 @@ def test_an_index_is_compared_file_group_by_file_group(monkeypatch: pytest.Monke
         steps.append("rows")
         return held.note(of_group(self, number, groups))
 
-    def stored(self: MetadataTable, slice_: FileSlice, only: Any) -> dict[str, Record]:
+    def stored(self: MetadataTable, slice_: FileSlice, *some: Any) -> dict[str, Record]:
         if slice_.group.partition_path == "record_index":
             steps.append("index")
-        return merged(self, slice_, only)
+        return merged(self, slice_, *some)
 
     monkeypatch.setattr(KeysOfRows, "of_group", noted)
     monkeypatch.setattr(MetadataTable, "_merged", stored)
