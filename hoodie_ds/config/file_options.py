@@ -126,6 +126,13 @@ class FileOptions(OptionGroup):
         aliases=("write.log_block.size",),
         flink_kind=MEGABYTES,
     )
+    writes_positions: Option[bool] = Option(
+        "hoodie.write.record.positions",
+        BOOLEAN,
+        "Whether log blocks of changes by a filter and of merges say where in the base file their "
+        "records are, so that readers need no record keys (table versions 8 and 9).",
+        True,
+    )
     batch_bytes: Option[int] = Option(
         "write.batch.size",
         MEGABYTES,

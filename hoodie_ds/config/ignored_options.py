@@ -81,9 +81,7 @@ _KEYS_BY_REASON: Final = {
     "instant times are claimed on the storage, so that clocks may differ": """
         hoodie.time.generator.type hoodie.time.generator.max_expected_clock_skew_ms
     """,
-    "positions in log blocks are used if there are any, and not written": """
-        hoodie.write.record.positions hoodie.merge.use.record.positions
-    """,
+    "positions in log blocks are used if there are any": "hoodie.merge.use.record.positions",
     "rows of one key within a batch are always combined by an upsert": "write.precombine",
     "event times are not kept in commit metadata here": """
         hoodie.payload.event.time.field hoodie.write.track.event.time.watermark

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Mask, Numbers, as_numpy
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import LogBlockFormat
 from hoodie_ds.formats.log.data_block import encode_avro_block, encode_parquet_block, in_blocks
 from hoodie_ds.formats.log.delete_block import encode_delete_block
+from hoodie_ds.formats.log.record_positions import located
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import ensure_partition_metafile, open_data_file
@@ -33,6 +36,7 @@ class LogTarget:
     version: int  # higher than that of any log file of the slice
     is_new: bool  # whether the file group begins with this log file
     named_after: str = ""  # instant in the file name if not `base_instant`; see `table.slicing`
+    located_in: str = ""  # instant of the base file that positions of records are of
     slice_logs: tuple[str, ...] = ()
     """Names of the slice's log files, if the commit must name them: a CDC query of this commit
     reads the slice without the new log file (Hudi's ``getDependentFileSlice...``)."""
@@ -73,19 +77,30 @@ class AppendHandle:
         """Bytes in the file so far."""
         return self._output.size
 
-    def write(self, records: RecordSet) -> None:
-        """Add one record per key: deletes that precede their row, then rows, then deletes."""
+    def write(self, records: RecordSet, positions: Numbers | None = None) -> None:
+        """Add one record per key: deletes that precede their row, then rows, then deletes.
+
+        `positions` are those of the keys in the base file, negative where they are unknown; the
+        records of a block are in their order.
+        """
+        if positions is None:
+            positions = np.full(records.num_rows, -1)
+        elif (np.diff(positions) < 0).any():
+            order = np.argsort(positions, kind="stable")
+            records, positions = records.take(order), positions[order]
         deleted = records.deleted
         if records.replacing is not None:
             # A separate delete, so that the row is not merged with earlier rows of its key.
-            cleared = pa.array(records.replacing)
-            self._write_delete_block(records.rows.column(RECORD_KEY).filter(cleared), None)
-            deleted = deleted & ~records.replacing
-        live = records.changed_rows()
-        for rows in in_blocks(live, self._context.log_block_bytes):
-            self._write_rows(rows)
+            cleared = records.replacing
+            keys = records.rows.column(RECORD_KEY).filter(pa.array(cleared))
+            self._write_delete_block(keys, None, positions[cleared])
+            deleted = deleted & ~cleared
+        at = positions[~records.deleted]
+        for rows in in_blocks(records.changed_rows(), self._context.log_block_bytes):
+            self._write_rows(rows, at[: rows.num_rows])
+            at = at[rows.num_rows :]
         if deleted.any():
-            self._write_deletes(records, pa.array(deleted))
+            self._write_deletes(records, deleted, positions)
         self._num_deletes += int(records.deleted.sum())
 
     def close(self) -> WriteStatus:
@@ -114,8 +129,8 @@ class AppendHandle:
         """Abandon the file; nothing of it stays."""
         self._opened.__exit__(type(cause), cause, cause.__traceback__)
 
-    def _write_rows(self, rows: pa.Table) -> None:
-        context = self._context
+    def _write_rows(self, rows: pa.Table, positions: Numbers) -> None:
+        context, places = self._context, located(self._target.located_in, positions)
         # In a log record, Hudi's file name column holds the file id.
         group = self._target.group
         stamped = fill_meta_columns(context, rows, group.partition_path, group.file_id)
@@ -123,37 +138,46 @@ class AppendHandle:
             self._ranges.add(conform(stamped, context.schema))
         if context.log_block_format is LogBlockFormat.PARQUET:
             block = encode_parquet_block(
-                stamped, context.avro_schema, context.instant_time, context.codec
+                stamped, context.avro_schema, context.instant_time, context.codec, places
             )
         else:
-            block = encode_avro_block(stamped, context.avro_schema, context.instant_time)
+            block = encode_avro_block(
+                stamped, context.avro_schema, context.instant_time, located=places
+            )
         self._output.write(block)
         self._num_live += rows.num_rows
         self._num_blocks += 1
 
-    def _write_deletes(self, records: RecordSet, deleted: pa.Array) -> None:
+    def _write_deletes(self, records: RecordSet, deleted: Mask, positions: Numbers) -> None:
         """Write deletes with and without an ordering value in separate blocks.
 
         hudi-rs refuses a block that mixes them, since an unconditional delete is the integer 0
         whatever the type of the ordering field is.
         """
-        keys = records.rows.column(RECORD_KEY).filter(deleted)
+        chosen, positions = pa.array(deleted), positions[deleted]
+        keys = records.rows.column(RECORD_KEY).filter(chosen)
         if not records.ordering:
-            self._write_delete_block(keys, None)
+            self._write_delete_block(keys, None, positions)
             return
-        ordering = _ordering_values([column.filter(deleted) for column in records.ordering])
-        self._write_delete_block(keys.filter(pc.is_null(ordering)), None)
-        ordered = pc.is_valid(ordering)
-        self._write_delete_block(keys.filter(ordered), ordering.filter(ordered))
+        ordering = _ordering_values([column.filter(chosen) for column in records.ordering])
+        is_null = as_numpy(pc.is_null(ordering))
+        self._write_delete_block(keys.filter(pa.array(is_null)), None, positions[is_null])
+        ordered = pa.array(~is_null)
+        self._write_delete_block(
+            keys.filter(ordered), ordering.filter(ordered), positions[~is_null]
+        )
 
-    def _write_delete_block(self, keys: pa.ChunkedArray, ordering: pa.Array | None) -> None:
+    def _write_delete_block(
+        self, keys: pa.ChunkedArray, ordering: pa.Array | None, positions: Numbers
+    ) -> None:
         if not len(keys):
             return
-        context = self._context
-        partition = pa.repeat(self._target.group.partition_path, len(keys))
+        context, target = self._context, self._target
+        partition = pa.repeat(target.group.partition_path, len(keys))
+        places = located(target.located_in, positions)
         self._output.write(
             encode_delete_block(
-                keys, partition, ordering, context.instant_time, context.avro_schema
+                keys, partition, ordering, context.instant_time, context.avro_schema, places
             )
         )
         self._num_blocks += 1

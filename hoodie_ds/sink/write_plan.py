@@ -223,6 +223,11 @@ class WritePlan:
         return ConcatMerger(self.stored_merger if self.combines else None)
 
     @property
+    def writes_positions(self) -> bool:
+        """Whether log blocks may say where their records are in the base file: from version 8."""
+        return self.options.writes_positions and self.table.layout > 1
+
+    @property
     def combines(self) -> bool:
         """Whether several incoming rows of a key become one."""
         wanted = self.operation.merges or self.options.combine_before_insert

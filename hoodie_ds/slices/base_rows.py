@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Mask
+from hoodie_ds.columns.arrow_columns import Mask, Numbers, one_chunk
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.record.merge.merger import matching
 
 _AHEAD_ROWS: Final = 1 << 20
 """Rows of a base file whose keys are compared at a time."""
@@ -72,6 +73,27 @@ class BaseRows:
                 yield from map(keep, replace(self, row_groups=[*run]).large_pieces(columns))
             else:
                 yield np.ones(sum(map(reader.rows_in, run)), dtype=np.bool_)
+
+    def positions(self, keys: pa.ChunkedArray) -> Numbers:
+        """Return the position of each key in the file, -1 of one that is in no row or in several.
+
+        Only row groups are read that may have some of the keys.
+        """
+        positions, counts = np.full(len(keys), -1), np.zeros(len(keys), np.int64)
+        reader, wanted, start = self.reader, one_chunk(keys), 0
+        if reader is None:
+            return positions
+        for number in range(reader.num_row_groups):
+            if _may_have(reader, keys, number):
+                at = start
+                for rows in reader.pieces([RECORD_KEY], [number]):
+                    found, which = matching(rows, wanted)
+                    positions[which] = at + found
+                    counts += np.bincount(which, minlength=len(counts))
+                    at += rows.num_rows
+            start += reader.rows_in(number)
+        positions[counts != 1] = -1
+        return positions
 
     def large_pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the same rows in pieces of about `_AHEAD_ROWS`."""

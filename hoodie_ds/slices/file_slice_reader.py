@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.columns.arrow_columns import Mask, without_columns
+from hoodie_ds.columns.arrow_columns import Mask, Numbers, without_columns
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, META_FIELDS, RECORD_KEY
 from hoodie_ds.config.enums import MergeMode, TableType
 from hoodie_ds.config.properties.table_properties import TableProperties
@@ -375,6 +375,12 @@ class FileSliceReader:
         combined = merger.combine(records)
         counts.merged_records = combined.num_rows
         return merger, combined
+
+    def positions(self, slice_: FileSlice, keys: pa.ChunkedArray) -> Numbers:
+        """Return where keys are in a slice's base file; see `BaseRows.positions`."""
+        base = None if slice_.base is None else replace(slice_.base, checksum=None)
+        with self._base(replace(slice_, base=base), keep_dictionaries=False, pruner=None) as rows:
+            return rows.positions(keys)
 
     def open_logs(self, slice_: FileSlice) -> OpenLogs:
         """Return the blocks of a slice's log files that count."""

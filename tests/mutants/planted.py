@@ -188,6 +188,42 @@ LOCATED_RECORDS = [
         "P14: a late row takes the place of a newer one",
     ),
 ]
+_WRITTEN = "tests/integration/test_written_positions.py"
+WRITTEN_POSITIONS = [
+    Mutant(
+        "positions are counted from the first row of a row group",
+        Text("positions[which] = at + found", "positions[which] = found"),
+        f"{_WRITTEN}::test_changes_name_positions_from_version_8_on[buckets-9]",
+        "P3: records replace rows of other keys",
+    ),
+    Mutant(
+        "of several rows with a key the last one is at its position",
+        Text("positions[counts != 1] = -1", "positions[counts == 0] = -1"),
+        f"{_WRITTEN}::test_rows_whose_place_is_not_one_row_have_no_positions",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "records are not in the order of their positions",
+        Text("elif (np.diff(positions) < 0).any():", "elif not len(positions):"),
+        f"{_WRITTEN}::test_changes_name_positions_from_version_8_on[bloom-9]",
+        "P3: records replace rows of other keys",
+    ),
+    Mutant(
+        "positions are those of a base file that a compaction will write",
+        Text(
+            'located_in = latest.base.name.instant_time if latest.base else ""',
+            "located_in = start",
+        ),
+        f"{_WRITTEN}::test_positions_are_those_of_the_base_file_before_a_compaction[9]",
+        "P3: records replace rows of other keys once the compaction is complete",
+    ),
+    Mutant(
+        "log blocks of version 6 name positions",
+        Text("self.options.writes_positions and self.table.layout > 1", "True"),
+        f"{_WRITTEN}::test_changes_name_positions_from_version_8_on[buckets-6]",
+        "P9: headers that Hudi does not write in this version",
+    ),
+]
 _BASE_ROWS = "tests/unit/slices/test_base_rows.py"
 BASE_ROWS = [
     Mutant(
@@ -5428,6 +5464,7 @@ MUTANTS = [
     *RECOVERIES,
     *LOGGED_ROWS,
     *LOCATED_RECORDS,
+    *WRITTEN_POSITIONS,
     *BASE_ROWS,
     *MERGES,
     *STORAGE,

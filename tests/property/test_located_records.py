@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from hoodie_ds import HoodieTable
+from hoodie_ds import HoodieTable, expr
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.table import block_order
 from tests.golden.histories import BLOCKS
 from tests.merge_hooks import MODE
 from tests.positions import locate_records
@@ -62,6 +64,46 @@ def write(table: HoodieTable, draw: random.Random, others: bool) -> None:
 def rows_of(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]]:
     read = HoodieTable(str(path), UNCHECKED).read([*(columns or KINDS), "_hoodie_commit_time"])
     return sorted(read.to_pylist(), key=repr)
+
+
+def change(table: HoodieTable, draw: random.Random, number: int) -> None:
+    """One write that knows where its rows are, or one that does not."""
+    found = [f"k{key}" for key in draw.sample(range(STORED), draw.randint(1, 60))]
+    where = pc.field("id").isin(found)
+    kind = draw.choice(["delete", "update", "update", "merge", "upsert"])
+    if kind == "delete":
+        table.delete(where=where)
+    elif kind == "update":
+        table.update({"v": f"{number}"}, where)
+    elif kind == "merge":
+        rows = batch(draw, number, draw.sample(range(STORED + 9), 40), 0).drop_columns(["ts"])
+        merge = table.merge(rows, "id").when_matched_delete(pc.field("source.v") < f"{number} 2")
+        merge.when_matched_update({"v": expr("source.v")}).execute()
+    elif draw.random() < 0.3:
+        table.upsert(batch(draw, number, [draw.randrange(STORED + 9)], 0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_win_by_positions_of_ours_as_by_keys(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(seed)
+    more = {
+        MODE: ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING")[seed % 2],
+        BLOCKS: ("avro", "parquet")[seed // 2 % 2],
+        VERSION: ("8", "9")[seed // 4 % 2],
+        ORDERING: draw.choice(["ts", "ts", "ts,v"]) if seed % 2 == 0 else "ts",
+    }
+    table = HoodieTable(str(tmp_path), {**OPTIONS, **more})
+    table.upsert(batch(draw, 0, list(range(STORED)), 0))
+    for number in range(1, 6):
+        change(table, draw, number)
+        if draw.random() < 0.1:
+            table.compact()
+        found = rows_of(tmp_path)
+        with monkeypatch.context() as patched:
+            patched.setattr(block_order, "positions_base", lambda _: None)
+            assert rows_of(tmp_path) == found
 
 
 @pytest.mark.parametrize("seed", range(8))

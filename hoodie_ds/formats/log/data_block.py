@@ -7,7 +7,7 @@ encodings, and round trip exactly.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from hoodie_ds.formats.avro.encoder import encode_avro, join, joined_bytes
 from hoodie_ds.formats.avro.schema import arrow_schema_of, avro_to_arrow
 from hoodie_ds.formats.avro.tree import AvroType, parse_avro
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
+from hoodie_ds.formats.log.record_positions import NOWHERE
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import read_base_file
 from hoodie_ds.formats.schema_conversion import conform
@@ -29,18 +30,26 @@ _TWO_INTS: Final = struct.Struct(">ii")
 _INT: Final = struct.Struct(">i")
 
 
-def encode_parquet_block(table: pa.Table, avro_schema: str, instant: str, codec: str) -> bytes:
+def encode_parquet_block(
+    table: pa.Table,
+    avro_schema: str,
+    instant: str,
+    codec: str,
+    located: Mapping[int, str] = NOWHERE,
+) -> bytes:
     """Return a block that holds rows as a Parquet file (Hudi tech spec, "Log File Format").
 
     `table` has the columns of `avro_schema`, meta columns included; `instant` is the time of the
-    deltacommit. A `SchemaError` names a column that does not fit the schema.
+    deltacommit, and `located` what the header says of positions. A `SchemaError` names a column
+    that does not fit the schema.
     """
     schema = avro_to_arrow(avro_schema)
     sink = pa.BufferOutputStream()
     writer = BaseFileWriter(sink, schema, avro_schema, codec, max(1, table.nbytes))
     writer.write(table)
     writer.close()
-    return _data_block(BlockType.PARQUET_DATA, avro_schema, instant, memoryview(sink.getvalue()))
+    content = memoryview(sink.getvalue())
+    return _data_block(BlockType.PARQUET_DATA, avro_schema, instant, content, located)
 
 
 def encode_avro_block(
@@ -48,6 +57,7 @@ def encode_avro_block(
     avro_schema: str,
     instant: str,
     block_type: BlockType = BlockType.AVRO_DATA,
+    located: Mapping[int, str] = NOWHERE,
 ) -> bytes:
     """Return a block that holds rows as Avro records; see `encode_parquet_block`."""
     table = conform(table, avro_to_arrow(avro_schema))
@@ -55,7 +65,7 @@ def encode_avro_block(
     parts = [_avro_records(batch, node) for batch in table.to_batches()]
     head = _TWO_INTS.pack(_CONTENT_VERSION, table.num_rows)
     content = b"".join([head, *parts])
-    return _data_block(block_type, avro_schema, instant, content)
+    return _data_block(block_type, avro_schema, instant, content, located)
 
 
 def in_blocks(rows: pa.Table, block_bytes: int) -> list[pa.Table]:
@@ -112,9 +122,13 @@ def _schema(block: LogBlock, name: str) -> AvroType:
 
 
 def _data_block(
-    block_type: BlockType, avro_schema: str, instant: str, content: bytes | memoryview
+    block_type: BlockType,
+    avro_schema: str,
+    instant: str,
+    content: bytes | memoryview,
+    located: Mapping[int, str],
 ) -> bytes:
-    header: dict[int, str] = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema}
+    header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema, **located}
     return encode_block(block_type, header, content)
 
 

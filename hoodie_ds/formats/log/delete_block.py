@@ -9,6 +9,7 @@ integer of its type stands for a null.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from hoodie_ds.formats.avro.encoder import as_scalar, encode_avro, join, joined_
 from hoodie_ds.formats.avro.schema import UTC_MICROS, normalise_schema
 from hoodie_ds.formats.avro.tree import AvroType, Kind
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, encode_block
+from hoodie_ds.formats.log.record_positions import NOWHERE
 from hoodie_ds.formats.schema_conversion import conform_column
 from hoodie_ds.hints import COPY
 
@@ -87,6 +89,7 @@ def encode_delete_block(
     ordering: pa.Array | pa.ChunkedArray | None,
     instant: str,
     avro_schema: str,
+    located: Mapping[int, str] = NOWHERE,
 ) -> bytes:
     """Return a block that deletes keys (``HoodieDeleteRecordList``, content version 3).
 
@@ -96,11 +99,12 @@ def encode_delete_block(
     significant first; a null integer, date or timestamp among them is stored as the lowest number
     of its type.
 
-    `avro_schema` has the table's meta fields. A `SchemaError` means that Hudi cannot compare values
-    of the type, or that a decimal has more than 15 digits before or after its point.
+    `avro_schema` has the table's meta fields, and `located` what the header says of positions. A
+    `SchemaError` means that Hudi cannot compare values of the type, or that a decimal has more than
+    15 digits before or after its point.
     """
     content = _encode_list(keys, partition_paths, ordering) if len(keys) else b"\0"
-    header: dict[int, str] = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema}
+    header = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: avro_schema, **located}
     head = _TWO_INTS.pack(_CONTENT_VERSION, len(content))
     return encode_block(BlockType.DELETE, header, head + content)
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from hoodie_ds.columns.arrow_columns import Mask, Numbers, ranks
 from hoodie_ds.formats.log.log_block import HeaderKey
+
+NOWHERE: Final[Mapping[int, str]] = MappingProxyType({})
+"""What a header says of unknown positions."""
 
 _WITHOUT_RUNS: Final = 12346
 _WITH_RUNS: Final = 12347
@@ -40,6 +44,47 @@ def record_positions(header: Mapping[int, str], num_records: int) -> Numbers | N
         return _decoded(data, num_records)
     except (KeyError, ValueError, struct.error):
         return None
+
+
+def located(base_instant: str, positions: Numbers) -> Mapping[int, str]:
+    """Return what a block's header says of its records' positions, ascending, in a base file.
+
+    A negative position is unknown, and then so are all.
+    """
+    if not len(positions) or positions[0] < 0:
+        return NOWHERE
+    return {
+        HeaderKey.RECORD_POSITIONS: base64.b64encode(_encoded(positions)).decode(),
+        HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: base_instant,
+    }
+
+
+def _encoded(positions: Numbers) -> bytes:
+    """The bitmap of ascending numbers below 2**32, without runs."""
+    firsts, starts = np.unique(positions >> 16, return_index=True)
+    parts = np.split((positions & 0xFFFF).astype("<u2"), starts[1:])
+    contents = [_members(part) for part in parts]
+    sizes = np.array([len(part) - 1 for part in parts])
+    begin = 2 * _U32.size + 8 * len(parts)
+    ends = begin + np.cumsum([len(content) for content in contents])
+    return b"".join(
+        [
+            _HEAD.pack(1, 0, _WITHOUT_RUNS),
+            _U32.pack(len(parts)),
+            np.stack([firsts, sizes], axis=1).astype("<u2").tobytes(),
+            np.append(begin, ends[:-1]).astype("<u4").tobytes(),
+            *contents,
+        ]
+    )
+
+
+def _members(low: Numbers) -> bytes:
+    """A container of the lower halves of numbers."""
+    if len(low) <= _LARGEST_LIST:
+        return low.tobytes()
+    bits = np.zeros(8 * _BITMAP_BYTES, np.bool_)
+    bits[low] = True
+    return np.packbits(bits, bitorder="little").tobytes()
 
 
 def _decoded(data: bytes, count: int) -> Numbers:

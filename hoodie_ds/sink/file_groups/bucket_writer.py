@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
 from hoodie_ds.handles.context import WriteContext, WriteStatus
@@ -133,11 +135,18 @@ class BucketWriter:
     def _append(self, combined: RecordSet) -> None:
         if self._log is None:
             self._log = AppendHandle(self._context, self._next_log())
-        self._log.write(combined)
+        self._log.write(combined, self._positions(combined))
         if self._log.bytes_written >= self._plan.options.logfile_max_bytes:
             target = self._log.target
             self._statuses.append(self._log.close())
             self._log = AppendHandle(self._context, replace(target, version=target.version + 1))
+
+    def _positions(self, combined: RecordSet) -> Numbers | None:
+        """Where a change has found its rows in the base file; of other writes keys may be new."""
+        plan, latest = self._plan, self._latest
+        if plan.change is None or latest is None or not plan.writes_positions:
+            return None
+        return plan.slice_reader(plan.view).positions(latest, combined.rows.column(RECORD_KEY))
 
     def _next_log(self) -> LogTarget:
         latest = self._latest
@@ -150,7 +159,10 @@ class BucketWriter:
         versions = (log.name.version for log in latest.logs if log.name.base_instant == named)
         base_file = str(latest.base.name) if latest.base and not pending else ""
         version = max(versions, default=0) + 1
-        target = LogTarget(self._group, start, base_file, version, is_new=False, named_after=named)
+        located_in = latest.base.name.instant_time if latest.base else ""
+        target = LogTarget(
+            self._group, start, base_file, version, False, named_after=named, located_in=located_in
+        )
         if self._context.logging is None:
             return target
         logs = tuple(log.file_name for log in latest.logs)

@@ -6,9 +6,11 @@ import base64
 import random
 import struct
 
+import numpy as np
 import pytest
 
 from hoodie_ds.formats.log.log_block import HeaderKey
+from hoodie_ds.formats.log.record_positions import located as encoded
 from hoodie_ds.formats.log.record_positions import positions_base, record_positions
 from tests.positions import LISTED, bitmap, located
 
@@ -22,6 +24,17 @@ KINDS = {
     "many containers": list(range(3, 400_000, 70_001)),
     "random": sorted(random.Random(35).sample(range(300_000), 30_000)),
 }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_positions_are_encoded_as_the_specification_says(kind: str) -> None:
+    header = encoded("20261122051722086", np.array(KINDS[kind]))
+    assert header == located("20261122051722086", bitmap(KINDS[kind]))
+
+
+@pytest.mark.parametrize("positions", [[], [-1], [-1, 3]])
+def test_unknown_positions_are_left_out(positions: list[int]) -> None:
+    assert not encoded("20261122051722086", np.array(positions, np.int64))
 
 
 def read(data: bytes, count: int) -> list[int] | None:
