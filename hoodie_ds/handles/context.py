@@ -17,7 +17,7 @@ from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
-from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
+from hoodie_ds.timeline.bodies.commit_metadata import FOOTER, WriteStat
 
 _WRITERS_PER_BATCH: Final = 10_000_000
 _JAVA_INT_MAX: Final = 0x7FFF_FFFF
@@ -103,18 +103,20 @@ class WriteStatus:
     stat: WriteStat
     checksum: str
     change_checksums: tuple[str, ...] = ()  # of its files of change data
+    footer: str | None = None  # of a base file's footer
     ranges: Mapping[str, ColumnRange] = field(default_factory=dict)  # of indexed columns, if known
 
     @classmethod
     def of(cls, stat: WriteStat, checksums: Mapping[str, str]) -> WriteStatus:
         """Return the status of a file from its write stat and the checksums by path."""
         first, *more = (checksums[path] for path in stat.paths)
-        return cls(stat, first, tuple(more))
+        return cls(stat, first, tuple(more), checksums.get(stat.path + FOOTER))
 
     @property
     def checksums(self) -> dict[str, str]:
-        """The checksums of all written files by path."""
-        return dict(zip(self.stat.paths, (self.checksum, *self.change_checksums), strict=True))
+        """The checksums of all written files by path, and that of a footer."""
+        found = dict(zip(self.stat.paths, (self.checksum, *self.change_checksums), strict=True))
+        return found if self.footer is None else {**found, self.stat.path + FOOTER: self.footer}
 
     @property
     def group(self) -> FileGroupId:

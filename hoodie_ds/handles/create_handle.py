@@ -91,6 +91,8 @@ class CreateHandle:
 
     def close(self) -> WriteStatus:
         """Finish the file and make it durable."""
+        self._writer.flush()
+        self._output.begin_footer()
         num_rows = self._writer.close()
         self._opened.__exit__(None, None, None)
         stat = WriteStat(
@@ -104,7 +106,7 @@ class CreateHandle:
             file_size_bytes=self._output.size,
         )
         ranges = {} if self._ranges is None else self._ranges.found
-        return WriteStatus(stat, self._output.checksum, ranges=ranges)
+        return WriteStatus(stat, self._output.checksum, (), self._output.footer, ranges)
 
     def discard(self, cause: BaseException) -> None:
         """Abandon the file; nothing of it stays."""

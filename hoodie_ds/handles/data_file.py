@@ -15,11 +15,12 @@ from hoodie_ds.timeline.paths import PARTITION_METAFILE, in_partition, marker_pa
 
 
 class HashingOutput(io.RawIOBase):
-    """Forwards bytes and tracks their number and xxh64."""
+    """Forwards bytes and tracks their number and xxh64, and the xxh64 of a footer alone."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
         self._hash = xxhash.xxh64()
+        self._footer: xxhash.xxh64 | None = None
         self.size = 0
 
     def writable(self) -> bool:
@@ -30,6 +31,8 @@ class HashingOutput(io.RawIOBase):
         """Write all of `data`."""
         self._target.write(data)
         self._hash.update(data)
+        if self._footer is not None:
+            self._footer.update(data)
         length = memoryview(data).nbytes
         self.size += length
         return length
@@ -37,6 +40,10 @@ class HashingOutput(io.RawIOBase):
     def tell(self) -> int:
         """Number of bytes written so far."""
         return self.size
+
+    def begin_footer(self) -> None:
+        """Take what follows as the file's footer."""
+        self._footer = xxhash.xxh64()
 
     @property
     def file(self) -> BinaryIO:
@@ -47,6 +54,11 @@ class HashingOutput(io.RawIOBase):
     def checksum(self) -> str:
         """xxh64 of what was written, 16 hexadecimal digits."""
         return str(self._hash.hexdigest())
+
+    @property
+    def footer(self) -> str | None:
+        """xxh64 of the footer, if it has begun."""
+        return None if self._footer is None else str(self._footer.hexdigest())
 
 
 @contextmanager

@@ -116,6 +116,8 @@ def _write(
             if changes is not None:
                 changes.added(rows)
             writer.write(fill_meta_columns(context, rows, base.partition_path, name))
+        writer.flush()
+        output.begin_footer()
         num_rows = writer.close()
     stat = WriteStat(
         file_id=base.name.file_id,
@@ -128,7 +130,8 @@ def _write(
         change_files=() if changes is None else changes.stat,
     )
     checksums = () if changes is None else changes.checksums
-    return WriteStatus(stat, output.checksum, checksums, {} if ranges is None else ranges.found)
+    found = {} if ranges is None else ranges.found
+    return WriteStatus(stat, output.checksum, checksums, output.footer, found)
 
 
 def _keep_piecewise(stored: BaseFileReader, merge: AnyMerge) -> Mask:

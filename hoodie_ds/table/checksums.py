@@ -1,15 +1,17 @@
 """Comparing the bytes of data files with what the commits that wrote them say.
 
 Parquet's footer and Hudi's log blocks carry no checksum, so damage to them may read as other rows.
-Our commits name the xxh64 of every file; files of other writers have none and pass.
+Our commits name the xxh64 of every file, and of the footers of base files, which rule out rows that
+are not read then. Files of other writers have none and pass.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import BinaryIO, Final
 
 import xxhash
@@ -25,6 +27,8 @@ from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 _CHUNK_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 20
 """Files up to this size are compared each time: it costs little."""
+_TAIL_BYTES: Final = 8
+"""Bytes behind a Parquet footer: its length, and four of magic."""
 HELD_BYTES: Final = 32 << 20
 """Files up to this size are compared each time; of larger ones often little is needed."""
 
@@ -52,6 +56,26 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
             content = source.read()
             _compare(base.path, base.checksum, xxhash.xxh64_hexdigest(content))
             yield io.BytesIO(content)
+
+
+@contextmanager
+def open_footer(storage: Storage, base: BaseFile) -> Iterator[tuple[BinaryIO, Callable[[], None]]]:
+    """Open a base file of which the footer is as written, with what compares all other bytes.
+
+    That is to be called before they are read. All are compared at once if the footer has no
+    checksum, or the file is small and remote: one request for all is less than two for parts.
+    Raises `CorruptFileError`.
+    """
+    is_large = base.size > HELD_BYTES
+    with storage.open_input(base.path) as source:
+        is_cheap = is_large or isinstance(source, io.BufferedReader)
+        if is_cheap and base.checksum is not None and base.footer is not None:
+            _compare(base.path, base.footer, xxhash.xxh64_hexdigest(_footer(source)))
+            check = check_once if is_large else check_file
+            yield source, partial(check, storage, base.path, base.checksum)
+            return
+    with open_base_file(storage, base) as source:
+        yield source, lambda: None
 
 
 @contextmanager
@@ -120,6 +144,15 @@ def check_change_file(path: str, data: bytes, size: int, checksum: str | None) -
         )
     if checksum is not None:
         _compare(path, checksum, xxhash.xxh64_hexdigest(data))
+
+
+def _footer(source: BinaryIO) -> bytes:
+    """The footer of a Parquet file with its length and magic; all if it cannot be as long."""
+    size = source.seek(0, os.SEEK_END)
+    source.seek(max(0, size - _TAIL_BYTES))
+    length = int.from_bytes(source.read(4), "little")
+    source.seek(max(0, size - _TAIL_BYTES - length))
+    return source.read()
 
 
 def _xxh64(source: BinaryIO) -> str:

@@ -29,9 +29,9 @@ def group_of_file(path: str) -> FileGroupId:
 class BaseFile:
     """A base file on storage; `size` in bytes.
 
-    `checksum` is the xxh64 in its commit, None if that is unknown or must not be compared.
-    `trusted` says whether bytes that pass this comparison are those that a writer committed, also
-    where the user turned it off.
+    `checksum` is the xxh64 in its commit, and `footer` that of its Parquet footer; None if they are
+    unknown or must not be compared. `trusted` says whether bytes that pass this comparison are
+    those that a writer committed, also where the user turned it off.
     """
 
     partition_path: str
@@ -39,6 +39,7 @@ class BaseFile:
     size: int
     checksum: str | None = None
     trusted: bool = False
+    footer: str | None = None
 
     @property
     def path(self) -> str:

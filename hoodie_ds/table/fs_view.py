@@ -27,6 +27,7 @@ from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, ot
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.live_files import check_listed, newest_commit_of, replaced_ids
 from hoodie_ds.table.slicing import SLICINGS, Moment
+from hoodie_ds.timeline.bodies.commit_metadata import FOOTER
 from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.file_changes import (
     FileChanges,
@@ -211,7 +212,8 @@ class FileSystemView:
             return base
         check_size(path, base.size, commit.added[path])
         known = commit.checksums.get(path) if self.verify else None
-        return base if known is None else replace(base, checksum=known, trusted=True)
+        footer = commit.checksums.get(path + FOOTER)
+        return base if known is None else replace(base, checksum=known, footer=footer, trusted=True)
 
     def _check_base_is_there(self, latest: FileSlice) -> None:
         instant = self.timeline.commit_at(latest.base_instant)

@@ -97,7 +97,8 @@ def test_the_commit_is_one_as_hudi_makes_it() -> None:
         assert (name.file_id, name.instant_time) == (stat.file_id, instant.time)
         assert (stat.prev_commit, stat.file_id in old) == ("null", False)
         assert stat.file_size_bytes == len(place.storage.files[stat.path])
-    assert set(commit.checksums) == commit.file_paths
+    files = commit.file_paths
+    assert set(commit.checksums) == files | {path + "#footer" for path in files}
     time = instant.time
     assert place.storage.files[f".hoodie/{time}.replacecommit.inflight"] == b""
     assert not [p for p in place.storage.files if p.startswith(".hoodie/.temp/")]

@@ -120,7 +120,7 @@ def test_a_commit_says_what_hudis_says() -> None:
     assert (stat.total_log_blocks, stat.total_log_files_compacted) == (2, 2)
     assert stat.total_log_size_compacted == sum(log.size for log in old.logs)
     assert stat.file_size_bytes == len(place.storage.read(stat.path))
-    assert stat.path in commit.checksums
+    assert commit.checksums.keys() == {stat.path, stat.path + "#footer"}
 
 
 def test_the_timeline_has_what_hudis_has() -> None:

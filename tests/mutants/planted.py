@@ -2791,6 +2791,27 @@ READS = [
         "P17: a flipped byte is other rows",
     ),
     Mutant(
+        "footers are not compared",
+        within("open_footer", _compare=nothing),
+        "tests/unit/table/test_checksums.py::"
+        "test_a_greatest_value_that_is_another_rules_out_no_rows",
+        "P17: a flipped bit in a footer hides rows",
+    ),
+    Mutant(
+        "only footers are compared",
+        within("open_footer", partial=lambda *_: nothing),
+        "tests/unit/table/test_checksums.py::"
+        "test_a_file_is_compared_no_further_than_the_footer_that_rules_it_out",
+        "P17: a flipped byte is other rows",
+    ),
+    Mutant(
+        "the first of several parts that is ruled out is not compared",
+        Text("            if numbers or parts > 1:", "            if numbers:"),
+        "tests/unit/table/test_checksums.py::"
+        "test_the_reader_of_the_first_of_several_parts_compares_all",
+        "P17: a flipped byte is other rows, as no other part compares the file",
+    ),
+    Mutant(
         "the length of a block is trusted",
         Text("        if not 0 <= size <= self._end - self._at:\n", "        if size < 0:\n"),
         "tests/unit/formats/log/test_log_block.py::test_a_block_cut_anywhere_is_corrupt",

@@ -1,7 +1,7 @@
 """Parquet base files, written with the footers of Hudi's own Avro writer.
 
 Invariant: every written page has a checksum. Parquet's footer has none: damage there is found by
-the checksum of the whole file.
+the checksums in the commit, of the whole file and of the footer.
 """
 
 from __future__ import annotations

@@ -119,14 +119,14 @@ def read_result(storage: Storage, path: str) -> CommitMetadata | None:
     """Return which files a group was rewritten into; None if there is no whole result."""
     with suppress(NotFoundError, CorruptFileError):
         found = CommitMetadata.from_bytes(storage.read(path), path)
-        is_whole = CHECKSUMS_KEY in found.extra and found.file_paths == found.checksums.keys()
+        is_whole = CHECKSUMS_KEY in found.extra and found.file_paths <= found.checksums.keys()
         return found if is_whole else None
     return None
 
 
 def _result(statuses: Iterable[WriteStatus]) -> CommitMetadata:
     ordered = sorted(statuses, key=lambda status: status.stat.path)
-    checksums = {status.stat.path: status.checksum for status in ordered}
+    checksums = {path: sum_ for status in ordered for path, sum_ in status.checksums.items()}
     stats = tuple(status.stat for status in ordered)
     return CommitMetadata(stats, CLUSTER, {CHECKSUMS_KEY: json.dumps(checksums)})
 

@@ -105,7 +105,8 @@ class CompactionExecutor:
             total_log_size_compacted=sum(log.size for log in slice_.logs),
             change_files=() if changes is None else changes.stat,
         )
-        return WriteStatus(stat, status.checksum, () if changes is None else changes.checksums)
+        checksums = () if changes is None else changes.checksums
+        return WriteStatus(stat, status.checksum, checksums, status.footer)
 
     def _write_base(
         self,

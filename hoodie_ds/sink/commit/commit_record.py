@@ -23,6 +23,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import (
     ADDED_KEY,
     AT_ITS_TIME,
     CHECKSUMS_KEY,
+    FOOTER,
     PENDING_KEY,
     SCHEMA_KEY,
     CommitMetadata,
@@ -89,12 +90,16 @@ def joined(before: CommitMetadata, after: CommitMetadata, path: str) -> CommitMe
     earlier = {_group(stat): stat for stat in before.stats if stat.log is None}
     stats = [_since(earlier.get(_group(s)), s) if s.log is None else s for s in after.stats]
     named = {stat.path for stat in (*kept, *stats)}
-    checksums = {**before.checksums, **after.checksums}
+    checksums = {
+        path: found
+        for path, found in sorted({**before.checksums, **after.checksums}.items())
+        if path.removesuffix(FOOTER) in named
+    }
     (metrics, rows), (more_metrics, more_rows) = _figures(before, path), _figures(after, path)
     extra = {
         **{key: text for key, text in before.extra.items() if key not in AT_ITS_TIME.values()},
         **after.extra,
-        CHECKSUMS_KEY: json.dumps({p: checksums[p] for p in sorted(named & checksums.keys())}),
+        CHECKSUMS_KEY: json.dumps(checksums),
         METRICS_KEY: WriteMetrics.total([metrics, more_metrics]).to_json(),
         ROWS_KEY: str(rows + more_rows),
     }

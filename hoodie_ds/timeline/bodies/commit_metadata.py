@@ -26,6 +26,8 @@ OWNER_KEY: Final = "_hoodie_ds_owner"
 """Key of the extra metadata of an inflight file: JSON of the owner of the instant."""
 
 CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
+FOOTER: Final = "#footer"
+"""Follows the path of a base file whose Parquet footer has a checksum of its own."""
 """Key of the extra metadata of our commits: JSON object of file path to xxh64."""
 
 CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
@@ -247,7 +249,7 @@ class CommitMetadata:
 
     @cached_property
     def checksums(self) -> Mapping[str, str]:
-        """The xxh64 of files by path; empty in commits of other writers."""
+        """The xxh64 of files by path, and of footers (`FOOTER`); empty in commits of others."""
         try:
             return {str(k): str(v) for k, v in json.loads(self.extra[CHECKSUMS_KEY]).items()}
         except (KeyError, ValueError, AttributeError, RecursionError):
