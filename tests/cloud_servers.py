@@ -13,8 +13,8 @@ says how often, for each kind of request:
 
 fake-gcs-server has Google's JSON interface in full, and only part of the XML interface that obstore
 uses. The proxy turns puts of the latter into uploads of the former, whose conditions the server
-obeys, and divides listings into pages. What the servers cannot do: Azurite has no hierarchical
-namespace, and fake-gcs-server accepts any token.
+obeys, divides listings into pages, and keeps parts of files until they are whole. What the servers
+cannot do: Azurite has no hierarchical namespace, and fake-gcs-server accepts any token.
 """
 
 from __future__ import annotations
@@ -148,26 +148,44 @@ def running_azurite(command: list[str]) -> Iterator[StoreServer]:
         yield AzureServer(endpoint)
 
 
+_parts: dict[str, dict[int, bytes]] = {}
+"""Of Google's uploads under way, by their ids, which are the paths of their files."""
+
+
 def _as_json(port: int, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
     """Pass a request of the XML interface on to a server that knows the JSON interface."""
     url = urlsplit(target)
     bucket, _, name = url.path.lstrip("/").partition("/")
+    query = parse_qs(url.query, keep_blank_values=True)
+    if "uploads" in query:
+        _parts[url.path] = {}
+        return 200, {}, f"<U><UploadId>{url.path}</UploadId></U>".encode()
+    if "partNumber" in query:
+        _parts[query["uploadId"][0]][int(query["partNumber"][0])] = body
+        return 200, {"etag": '"part"'}, b""
+    if "uploadId" in query:
+        sent = _parts.pop(query["uploadId"][0], None)
+        if sent is None:
+            return 404, {}, b"no such upload"
+        whole = b"".join(part for _, part in sorted(sent.items()))
+        _as_json(port, "PUT", url.path, {}, whole)
+        return 200, {}, b'<C><ETag>"whole"</ETag></C>'
     if method == "PUT":
-        query = {"uploadType": "multipart", "name": unquote(name)}
+        asked = {"uploadType": "multipart", "name": unquote(name)}
         if "x-goog-if-generation-match" in headers and "lax" not in name:
-            query["ifGenerationMatch"] = headers["x-goog-if-generation-match"]
-        target = f"/upload/storage/v1/b/{bucket}/o?{urlencode(query)}"
+            asked["ifGenerationMatch"] = headers["x-goog-if-generation-match"]
+        target = f"/upload/storage/v1/b/{bucket}/o?{urlencode(asked)}"
         parts = (b"Content-Type: application/json\r\n\r\n{}", b"Content-Type: a/b\r\n\r\n" + body)
-        sent = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
+        form = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
         kind = {"Content-Type": "multipart/related; boundary=b"}
-        status, answered, answer = forward(port, "POST", target, kind, sent)
+        status, answered, answer = forward(port, "POST", target, kind, form)
         if status == 200:
             put = json.loads(answer)
             answered |= {"etag": f'"{put["etag"]}"', "x-goog-generation": put["generation"]}
         return status, answered, answer
     status, answered, answer = forward(port, method, target, headers, body)
     if method == "GET" and "paged" in url.query:
-        answer = _page(answer, parse_qs(url.query).get("continuation-token", ["0"])[0])
+        answer = _page(answer, query.get("continuation-token", ["0"])[0])
     return status, answered, answer
 
 

@@ -19,20 +19,22 @@ _NO_RETRIES: Final = {"max_retries": 0}
 _PUBLIC: Final = ".core.windows.net"
 
 
-def connect(place: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
+def connect(place: str, options: Mapping[str, str], *, repeats: bool = False) -> Any:  # noqa: ANN401
     """Return the store of a bucket or container, such as ``abfss://c@account.dfs.core.windows.net``.
 
-    What the options do not say, obstore takes from the environment, as its clouds' own tools do.
+    What the options do not say, obstore takes from the environment, as its clouds' own tools do. A
+    store that `repeats` sends requests again for up to three minutes.
     """
     from obstore.store import AzureStore, GCSStore
 
     refuse_fork("obstore")
+    retries = None if repeats else _NO_RETRIES
     scheme, _, authority = place.partition("://")
     if CLOUDS[scheme] == "gcs":
-        return GCSStore(authority, config={**_DEFAULTS, **options}, retry_config=_NO_RETRIES)
+        return GCSStore(authority, config={**_DEFAULTS, **options}, retry_config=retries)
     container, at, host = authority.rpartition("@")
     config = {**_DEFAULTS, **(_account(host) if at else {}), **options}
-    return AzureStore(container if at else host, config=config, retry_config=_NO_RETRIES)
+    return AzureStore(container if at else host, config=config, retry_config=retries)
 
 
 def _account(host: str) -> dict[str, str]:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
+from hoodie_ds.errors import AccessDeniedError, StorageError, UnavailableError
 from hoodie_ds.storage import clouds
 from hoodie_ds.storage.connections import connection
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus, Version
-from hoodie_ds.storage.streams import GuardedInput, ranges_input, whole_output
+from hoodie_ds.storage.protocol import FileStatus, Upload, Version
+from hoodie_ds.storage.streams import PART_BYTES, GuardedInput, ranges_input, whole_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,10 @@ class ObjectStorage:
         """Open a new file for writing, which is held in memory and stored at the end."""
         check_path(path)
         return whole_output(lambda data: self._put("write", path, data, "create"))
+
+    def begin_upload(self, path: str) -> Upload:
+        """Begin a new file in parts."""
+        return _Upload(self, path)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole, for exactly one caller."""
@@ -114,16 +119,70 @@ class ObjectStorage:
     ) -> Iterator[tuple[Any, str]]:
         """Yield the store and the file's key; any failure becomes a typed error."""
         check_path(path, root_allowed=root_allowed)
-        place = "/".join(self.root.split("/", 3)[:3])
         what = f"cannot {verb} {path!r} below {self.root!r}"
-        with connection(place, self.options, clouds.connect, what) as store:
+        with connection(self._place, self.options, clouds.connect, what) as store:
             yield store, (self._folder + path).rstrip("/")
+
+    @property
+    def _place(self) -> str:
+        """The URL of the bucket or container."""
+        return "/".join(self.root.split("/", 3)[:3])
 
     @property
     def _folder(self) -> str:
         """What the keys of the table's files begin with: empty if it is the whole bucket."""
         _, _, folder = self.root.partition("://")[2].partition("/")
         return f"{folder}/" if folder else ""
+
+
+class _Upload:
+    """A file that obstore sends in parts, each again by itself if it fails.
+
+    obstore knows no condition for parts. So a look shows whether the name is taken, and of several
+    callers at once the last one wins: nobody else writes the name of a data file.
+    """
+
+    def __init__(self, storage: ObjectStorage, path: str) -> None:
+        import obstore
+
+        self._storage = storage
+        self._path = path
+        self._completing = False
+        with storage._call("write", path) as (store, key):
+            with contextlib.suppress(FileNotFoundError):
+                store.head(key)
+                raise FileExistsError(key)
+            repeating = clouds.connect(storage._place, storage.options, repeats=True)
+            self._writer = obstore.open_writer(
+                repeating, key, buffer_size=PART_BYTES, max_concurrency=1
+            )
+
+    def put(self, number: int, part: bytes) -> None:
+        """Store the next part; after an error none can follow."""
+        try:
+            with self._storage._call("write", self._path):
+                self._writer.write(part)
+        except UnavailableError as error:
+            raise StorageError(str(error)) from error
+
+    def complete(self) -> None:
+        """Make a file of the parts; a repeated call only looks for it."""
+        if self._completing:
+            with self._storage._call("write", self._path) as (store, key):
+                store.head(key)
+                raise FileExistsError(key)
+        self._completing = True
+        try:
+            with self._storage._call("write", self._path):
+                self._writer.close()
+        except AccessDeniedError:
+            raise
+        except StorageError as error:
+            # Parts of a file that a try without an answer has completed are refused.
+            raise UnavailableError(str(error)) from error
+
+    def abort(self) -> None:
+        """Do nothing: obstore cannot delete parts."""
 
 
 def _version(answer: Mapping[str, object]) -> dict[str, object]:

@@ -133,7 +133,7 @@ class ReplacesVersions(Storage, Protocol):
 class Upload(Protocol):
     """A new file on its way to a storage in parts; nobody sees it before it is complete.
 
-    After an `UnavailableError` each call can be repeated.
+    After an `UnavailableError` a call can be repeated.
     """
 
     def put(self, number: int, part: bytes) -> None:
@@ -143,12 +143,13 @@ class Upload(Protocol):
     def complete(self) -> None:
         """Make a file of the parts, for exactly one of several callers.
 
-        The others get `AlreadyExistsError`; so may a repeated call whose first try has won.
+        The others get `AlreadyExistsError`; so may a repeated call whose first try has won. A
+        storage without a condition for it may let the last win that began before there was a file.
         """
         ...
 
     def abort(self) -> None:
-        """Delete the parts."""
+        """Delete the parts, where the storage can."""
         ...
 
 

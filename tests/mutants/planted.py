@@ -80,6 +80,7 @@ CONNECTIONS = "tests/faults/regressions/test_connections_and_secrets.py"
 USUAL = "tests/integration/test_usual_options.py"
 IN_THE_HAND = "tests/faults/regressions/test_library_usability.py"
 RETRYING = "tests/unit/storage/test_retrying.py"
+OBJECTS = "tests/unit/storage/test_object_storage.py"
 OVERTAKEN = "tests/faults/regressions/test_concurrent_writers.py"
 KNOWN_WRITERS = "tests/faults/regressions/test_known_writers.py"
 IDENTITY = "tests/faults/regressions/test_replay_identity.py"
@@ -2998,6 +2999,18 @@ STORAGE = [
         skipped("_Parts.abort"),
         "tests/contract/storage/test_s3.py::test_an_upload_left_by_an_exception_is_aborted[s3]",
         "P16: parts that no listing shows are paid for",
+    ),
+    Mutant(
+        "a large file on Azure or Google takes a name that is taken",
+        within("object_storage._Upload.__init__", FileExistsError=FileNotFoundError),
+        f"{OBJECTS}::test_a_large_file_is_sent_in_parts",
+        "P5: a data file is overwritten",
+    ),
+    Mutant(
+        "a large file on Azure or Google is completed once more after a lost answer",
+        within("object_storage._Upload.complete", UnavailableError=OSError),
+        f"{OBJECTS}::test_a_file_whose_last_request_failed_is_looked_for",
+        "a file that is there fails its task",
     ),
     Mutant(
         "the retry of a completion takes a taken name for its own",

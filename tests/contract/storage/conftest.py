@@ -9,6 +9,7 @@ from hoodie_ds.storage import clouds, hdfs_storage
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.testing import FaultyStorage, MemoryStorage
 from tests.hdfs_in_memory import HdfsInMemory
@@ -40,8 +41,8 @@ def storage(
     if request.param == "subfolder":
         return SubfolderStorage(open_storage(str(tmp_path)), "table")
     if request.param == "obstore":
-        monkeypatch.setattr(clouds, "connect", lambda place, options: _MEMORY)
-        return ObjectStorage(f"gs://tables{tmp_path}")
+        monkeypatch.setattr(clouds, "connect", lambda *_, **__: _MEMORY)
+        return RetryingStorage(ObjectStorage(f"gs://tables{tmp_path}"), 0)
     if request.param == "hdfs in memory":
         monkeypatch.setattr(hdfs_storage, "connect", lambda place, options: _HDFS)
         return open_storage(f"hdfs://node{tmp_path}")

@@ -20,6 +20,7 @@ from hoodie_ds.errors import (
     StorageError,
     UnavailableError,
 )
+from hoodie_ds.storage import object_storage, streams
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.object_storage import ObjectStorage
 from hoodie_ds.storage.retrying import RetryingStorage
@@ -31,6 +32,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.parametrize("server", ["gcs", "azurite"], indirect=True),
 ]
+
+PART = 5 << 20
 
 
 @pytest.fixture
@@ -74,6 +77,35 @@ def test_what_fails_for_a_while_is_done(storage: RetryingStorage, fault: str) ->
     assert [status.path for status in storage.list("", recursive=True)] == [f"{folder}/f"]
     storage.delete(folder)
     assert storage.list(folder) == []
+
+
+@pytest.mark.parametrize("fault", ["busy", "slow", "lost", "dropped"])
+def test_a_large_file_each_of_whose_parts_fails_once_is_there(
+    storage: RetryingStorage, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "PART_BYTES", PART)
+    monkeypatch.setattr(object_storage, "PART_BYTES", PART)
+    content = os.urandom(2 * PART + 7)
+    with storage.open_output(f"{fault}-1/f") as file:
+        file.write(content)
+    assert storage.read(f"{fault}-1/f") == content
+
+
+def test_a_large_file_is_not_there_before_its_end(
+    storage: RetryingStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "PART_BYTES", PART)
+    monkeypatch.setattr(object_storage, "PART_BYTES", PART)
+
+    def interrupted() -> None:
+        with storage.open_output("f") as file:
+            file.write(bytes(3 * PART))
+            assert storage.list("") == []
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert storage.list("") == []
 
 
 def test_the_library_below_does_not_retry(storage: RetryingStorage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +11,16 @@ import pytest
 from obstore.exceptions import GenericError
 from obstore.store import MemoryStore
 
-from hoodie_ds.errors import PathEscapeError, StorageError, UnavailableError
-from hoodie_ds.storage import clouds
+from hoodie_ds.errors import (
+    AccessDeniedError,
+    AlreadyExistsError,
+    PathEscapeError,
+    StorageError,
+    UnavailableError,
+)
+from hoodie_ds.storage import clouds, streams
 from hoodie_ds.storage.object_storage import ObjectStorage
+from hoodie_ds.storage.retrying import RetryingStorage
 
 GONE = FileNotFoundError("it is not there")
 FULL = GenericError("This operation is not permitted on a non-empty directory. (code: 409)")
@@ -52,7 +60,7 @@ class Store:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     found = Store()
-    monkeypatch.setattr(clouds, "connect", lambda place, options: found)
+    monkeypatch.setattr(clouds, "connect", lambda *_, **__: found)
     return found
 
 
@@ -142,3 +150,65 @@ def test_requests_of_an_input(
     with storage.open_input("f") as file:
         read(file)
     assert store.ranges == ranges
+
+
+class Writer:
+    """What obstore sends in parts; its last request may fail, and be heard all the same."""
+
+    def __init__(self, store: Store, key: str, **_: object) -> None:
+        self.store, self.key, self.parts = store, key, b""
+
+    def write(self, part: bytes) -> None:
+        if b"busy" in part:
+            raise GenericError("busy (code: 503)")
+        self.parts += part
+
+    def close(self) -> None:
+        if "lost" in self.key or "own" in self.key:
+            self.store.put(self.key, self.parts if "lost" in self.key else b"theirs")
+        if "denied" in self.key:
+            raise GenericError("denied (code: 403)")
+        if self.key.partition("/")[2] != "plain":
+            raise GenericError("The block list is invalid (code: 400)")
+        self.store.put(self.key, self.parts)
+
+
+@pytest.fixture
+def in_parts(storage: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> RetryingStorage:
+    monkeypatch.setattr("obstore.open_writer", Writer)
+    monkeypatch.setattr(streams, "PART_BYTES", 4)
+    return RetryingStorage(storage, 0)
+
+
+def send(storage: RetryingStorage, path: str, content: bytes = b"in parts") -> None:
+    with storage.open_output(path) as file:
+        file.write(content)
+
+
+def test_a_large_file_is_sent_in_parts(in_parts: RetryingStorage) -> None:
+    send(in_parts, "plain")
+    assert in_parts.read("plain") == b"in parts"
+    with pytest.raises(AlreadyExistsError):
+        send(in_parts, "plain", b"others'")
+    assert in_parts.read("plain") == b"in parts"
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [("not there", UnavailableError), ("own", AlreadyExistsError), ("denied", AccessDeniedError)],
+)
+def test_a_file_whose_last_request_failed_is_looked_for(
+    in_parts: RetryingStorage, path: str, error: type[StorageError]
+) -> None:
+    patient = replace(in_parts, deadline_ms=10)
+    send(patient, "lost")
+    assert in_parts.read("lost") == b"in parts"
+    with pytest.raises(error) as caught:
+        send(patient, path)
+    assert type(caught.value) is error
+
+
+def test_no_part_is_sent_twice(in_parts: RetryingStorage) -> None:
+    with pytest.raises(StorageError, match="busy") as caught:
+        send(in_parts, "plain", b"busy and more")
+    assert type(caught.value) is StorageError
