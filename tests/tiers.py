@@ -30,7 +30,11 @@ def by_day(variants: Iterable[T], chosen: Collection[T]) -> list[ParameterSet]:
 
 
 def in_turn(
-    names: Iterable[str], versions: Sequence[str], first: int = 0, every: int = 1
+    names: Iterable[str],
+    versions: Sequence[str],
+    first: int = 0,
+    every: int = 1,
+    at_night: Collection[str] = (),
 ) -> list[ParameterSet]:
     """Take each name with all versions; by day with one, and the next two names with another.
 
@@ -44,10 +48,13 @@ def in_turn(
         Where in them the first name begins.
     every : int
         One in so many names is taken by day.
+    at_night : collection of str
+        Names that are not taken by day: they take long, and others are much like them.
     """
     found = list(names)
     by_name = [(n, versions[(i + i // 2 + first) % len(versions)]) for i, n in enumerate(found)]
-    return by_day(product(found, versions), by_name[::every])
+    chosen = [(name, version) for name, version in by_name[::every] if name not in at_night]
+    return by_day(product(found, versions), chosen)
 
 
 def _parameters(value: object, marks: Collection[pytest.MarkDecorator]) -> ParameterSet:

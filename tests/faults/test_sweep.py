@@ -13,9 +13,12 @@ from tests.tiers import in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
+TWINS = {"merge, cow", "merge, three tasks, cow", "record index, cow", "update by a filter, mor"}
+"""Scenarios that take long; by day the same is tried in tables of the other type alone."""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS))
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, at_night=TWINS))
 def test_the_process_may_end_at_every_operation(name: str, version: str) -> None:
     swept = Sweep(name, version=version)
     tally("crash points", sweep(swept.start, swept.play, swept.check, CRASHES))
@@ -56,7 +59,7 @@ def test_all_pairs_of_ends(name: str, version: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, 1, 3))
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, 1, 5))
 def test_every_operation_may_fail(name: str, version: str) -> None:
     swept = Sweep(name, version=version)
     tally("failed operations", sweep(swept.start, swept.play, swept.check, ERRORS))

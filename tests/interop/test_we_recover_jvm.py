@@ -109,7 +109,7 @@ def _kill_a_write(
 
 @pytest.mark.parametrize(
     ("kind", "version", "markers", "phase", "is_shared"),
-    by_day(VARIANTS, [VARIANTS[3], VARIANTS[7], VARIANTS[10]]),
+    by_day(VARIANTS, [VARIANTS[3], VARIANTS[10]]),
 )
 def test_killed_writes_of_hudi_are_undone(
     kind: str,
