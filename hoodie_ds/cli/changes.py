@@ -27,14 +27,19 @@ _LISTED: Final = 20
 """Parts of a plan that are listed at most."""
 
 
-def changing(function: FunctionT) -> Callable[..., None]:
-    """Make a command of a function that returns the `Step` to carry out."""
+def changing(function: FunctionT, is_cheap: bool = True) -> Callable[..., None]:
+    """Make a command of a function that returns the `Step` to carry out; see `carry_out`."""
 
     @wraps(function)
     def command(target: Target, dry_run: bool, yes: bool, **rest: object) -> None:
-        carry_out(target, function(**rest), dry_run, yes)
+        carry_out(target, function(**rest), dry_run, yes, is_cheap)
 
     return on_table(with_question(command))
+
+
+def changing_rows(function: FunctionT) -> Callable[..., None]:
+    """Make a command of a function whose `Step` must read the rows to say what it would do."""
+    return changing(function, is_cheap=False)
 
 
 def with_question(function: FunctionT) -> FunctionT:
@@ -43,27 +48,35 @@ def with_question(function: FunctionT) -> FunctionT:
     return click.option("--dry-run", is_flag=True, help="Only say what would be done.")(function)
 
 
-def carry_out(target: Target, step: Step, dry_run: bool, yes: bool) -> None:
-    """Show what a step would do, ask unless `yes`, do it unless `dry_run`, and show the result."""
+def carry_out(target: Target, step: Step, dry_run: bool, yes: bool, is_cheap: bool = True) -> None:
+    """Show what a step would do, ask unless `yes`, do it unless `dry_run`, and show the result.
+
+    Where it is not cheap to say, only a question or `dry_run` shows it.
+    """
     from hoodie_ds.cli.render import progress
 
     table = target.table()
+    if (is_cheap or dry_run or not yes) and not _agreed(target, table, step, dry_run, yes):
+        return
+    with progress("working") as advance:
+        done = step(table, False, advance)
+    click.echo(f"done: {done}" if done else done)
+
+
+def _agreed(target: Target, table: HoodieTable, step: Step, dry_run: bool, yes: bool) -> bool:
+    """Show what a step would do, and return whether to do it: so `yes` or the user says."""
     would = step(table, True, None)
     summary = target.reached(str(would))
     click.echo(summary if dry_run else summary.removeprefix("dry "))
     if not would:
-        return
+        return False
     for line in _parts(would):
         click.echo(f"  {line}")
-    if dry_run:
-        return
-    if not yes:
+    if not (dry_run or yes):
         click.confirm("Do it?", abort=True, err=True)
         if _taken(would) is not None:
             _check_unchanged(would, step(table, True, None))
-    with progress("working") as advance:
-        done = step(table, False, advance)
-    click.echo(f"done: {done}" if done else done)
+    return not dry_run
 
 
 def _check_unchanged(shown: object, now: object) -> None:
@@ -200,7 +213,7 @@ def delete_partition(partitions: tuple[str, ...], exact: bool) -> Step:
 
 
 @click.command()
-@changing
+@changing_rows
 @click.option(
     "--where", multiple=True, required=True, help='Condition such as "city = oslo"; all must hold.'
 )
@@ -214,7 +227,7 @@ def delete(where: tuple[str, ...]) -> Step:
 
 
 @click.command()
-@changing
+@changing_rows
 @click.option("--where", multiple=True, help='Condition such as "city = oslo"; all must hold.')
 @click.option(
     "--set", "given", multiple=True, help='New value such as "fare = 2.5" or "fare is null".'
@@ -233,7 +246,7 @@ def update(where: tuple[str, ...], given: tuple[str, ...], computed: tuple[str, 
 
 
 @click.command()
-@changing
+@changing_rows
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--on",

@@ -10,6 +10,9 @@ from typing import BinaryIO
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.filters.predicate import ALL, Predicate
+from hoodie_ds.reader.scan_plan import ScanPlan
+from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.local import LocalStorage
 from tests.cli_runs import done, run
 from tests.fake_metastore import FakeMetastore, in_place_of_thrift
@@ -149,7 +152,7 @@ def test_buckets_are_rescaled(table: HoodieTable, path: Path) -> None:
 
 def test_rows_are_deleted_by_what_they_are(table: HoodieTable, path: Path) -> None:
     lines = done("delete", path, "--where", "fare > 1", "--where", "city = oslo", "--yes").lines
-    assert lines == ["1 row deleted", f"done: 1 row deleted at {times(table)[-1]}"]
+    assert lines == [f"done: 1 row deleted at {times(table)[-1]}"]
     assert found(table) == [("b", "rome", 1, 2.0)]
     nothing = done("delete", path, "--where", "city = oslo", "--yes").lines
     assert nothing == ["no row to change, nothing to do"]
@@ -161,7 +164,7 @@ def test_rows_are_deleted_by_what_they_are(table: HoodieTable, path: Path) -> No
 def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> None:
     words = ["--set", "fare = 2.5", "--set", "ts=7", "--where", "id = b", "--yes"]
     lines = done("update", path, *words).lines
-    assert lines == ["1 row updated", f"done: 1 row updated at {times(table)[-1]}"]
+    assert lines == [f"done: 1 row updated at {times(table)[-1]}"]
     assert done("update", path, *words).lines == ["no row to change, nothing to do"]
     for sql, error in (("price * 2", "price"), ("'a'", "column 'fare'"), ("ts / 0", "")):
         dry = run("update", path, "--expr", f"fare = {sql}", "--dry-run")
@@ -176,6 +179,35 @@ def test_rows_are_updated_by_what_they_are(table: HoodieTable, path: Path) -> No
         refused = run("update", path, "--set", given, "--yes")
         assert (refused.code, "is no new value" in refused.err) == (2, True)
     assert "do not change" in run("update", path, "--set", "id = z", "--yes").err
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "times_read"),
+    [
+        (["delete", "--where", "fare > 2", "--yes"], "", 1),
+        (["update", "--set", "fare = 3", "--yes"], "", 1),
+        (["delete", "--where", "fare > 2"], "y\n", 3),  # shown, compared after the answer, and done
+    ],
+)
+def test_matching_rows_are_read_once_if_nobody_is_asked(
+    table: HoodieTable,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    answer: str,
+    times_read: int,
+) -> None:
+    read: list[object] = []
+
+    def planned(query: SnapshotQuery, predicate: Predicate = ALL) -> ScanPlan:
+        read.append(predicate)
+        return plan(query, predicate)
+
+    plan = SnapshotQuery.plan
+    monkeypatch.setattr(SnapshotQuery, "plan", planned)
+    assert run(words[0], path, *words[1:], answer=answer).code == 0
+    assert len(read) == times_read
+    assert len(times(table)) == 3
 
 
 def test_columns_are_altered(table: HoodieTable, path: Path) -> None:
