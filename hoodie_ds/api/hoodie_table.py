@@ -948,13 +948,14 @@ class HoodieTable:
         """Make the table one of a later version, by Hudi's rules; the rows do not change.
 
         First, dead writes are rolled back, pending clusterings and cleans are executed, and a
-        merge-on-read table is compacted. A metadata table stays from version 8 to 9; otherwise it
-        is dropped, if the table's options have ``hoodie.metadata.enable=false``. Stop the writers:
-        one that is at work is refused when it commits. The same call resumes an interrupted one,
-        and no process writes before that; readers continue. Savepoints stay readable; a restore or
-        rollback to before the upgrade is refused. A merge-on-read table of version 6 with an
-        ordering field is ordered by it from then on, whatever its standard payload class; if that
-        changes the order, a warning says so, and savepoints must be deleted before.
+        merge-on-read table is compacted. A metadata table stays from version 8 to 9, and is made
+        again from version 6 on; with ``hoodie.metadata.enable=false`` it is dropped. Stop the
+        writers: one that is at work is refused when it commits. The same call resumes an
+        interrupted one, and no process writes before that; readers continue. Savepoints stay
+        readable; a restore or rollback to before the upgrade is refused. A merge-on-read table of
+        version 6 with an ordering field is ordered by it from then on, whatever its standard
+        payload class; if that changes the order, a warning says so, and savepoints must be deleted
+        before.
 
         Parameters
         ----------
@@ -971,8 +972,8 @@ class HoodieTable:
         Raises
         ------
         OptionError
-            There is no such version, the table has a later one, or it has a metadata table that the
-            options do not drop.
+            There is no such version, the table has a later one, or it has a metadata table that
+            cannot be kept and that the options do not drop.
         TimelineError
             A pending action must be finished first.
         UnsupportedTableError
@@ -1261,7 +1262,7 @@ class HoodieTable:
         # The table's options may name the version and the order of rows before or after.
         options = replace(context.options, table_version=None, merge_mode=None, payload_class=None)
         context = replace(context, options=options)
-        found = open_to_change(context, to).properties.version
+        found = open_to_change(context).properties.version
         if found > to if method == "upgrade" else found < to:
             raise OptionError("to", to, f"the table has version {found}; call the other method")
         return followed(context, partial(change_version, context, to, dry=dry))

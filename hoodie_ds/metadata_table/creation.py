@@ -242,7 +242,8 @@ def _next_instant(storage: Storage, table: Table) -> Instant:
     """The first delta commit that nobody has completed; what began it did not count."""
     layout, begins = table.layout, table.properties.raw.get(keys.METADATA_BEGINS, "")
     done = {instant.time for instant in load_timeline(storage, layout).completed}
-    number = int(begins) if begins.isdecimal() else _FIRST[layout]
+    is_second = layout == V1.version and begins.isdecimal()  # it may be of before an upgrade
+    number = int(begins) if is_second else _FIRST[layout]
     while f"{number:017}" in done:
         number += 1
     return Instant(f"{number:017}", Action.DELTA_COMMIT, State.COMPLETED, layout=layout)

@@ -111,7 +111,7 @@ class ServiceContext:
         table = open_table(self.storage)
         table.properties.check_writable()
         check_same(self.options, table.properties)
-        refuse_metadata_table(table, self.options, to_be_dropped=to_be_dropped)
+        refuse_metadata_table(table, self.options)
         is_dropped = table.properties.metadata_partitions and self.options.metadata_enable is False
         if is_dropped and not (to_be_dropped or self.is_dry):
             timeout_ms = self.options.concurrency.heartbeat_timeout_ms

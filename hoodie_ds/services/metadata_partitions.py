@@ -126,10 +126,26 @@ def remake_metadata(
         check_named(table, numbered_columns(table, table.load_timeline()), dropped)
         timeout_ms = context.options.concurrency.heartbeat_timeout_ms
         without = drop_metadata_partitions(table, dropped, context.clock, timeout_ms)
-        of_metadata = replace(context.options.metadata, columns=None)  # those that it had
-        options = replace(context.options, metadata=of_metadata)
-        made = switch_metadata_table_on(without, context.clock, dropped, options)
+        made = _as_before(context, without, dropped)
     return MetadataChange(_there(made, dropped), dropped)
+
+
+def make_again(context: ServiceContext, names: Collection[str]) -> None:
+    """Make partitions that a table has had before.
+
+    Raises `WriteConflictError` while something is at work on the table.
+    """
+    table = context.open_table()
+    with _alone(context, table):
+        _check_rests(table)
+        _as_before(context, table, names)
+
+
+def _as_before(context: ServiceContext, table: Table, names: Collection[str]) -> Table:
+    """Make partitions that a table has had, of the columns that they had."""
+    of_metadata = replace(context.options.metadata, columns=None)
+    options = replace(context.options, metadata=of_metadata)
+    return switch_metadata_table_on(table, context.clock, names, options)
 
 
 def drop_metadata(

@@ -55,13 +55,8 @@ def has_bloom_filters(properties: TableProperties) -> bool:
     return BLOOM_FILTERS in properties.metadata_partitions
 
 
-def refuse_metadata_table(
-    table: Table, options: WriteOptions, *, to_be_dropped: bool = False
-) -> None:
-    """Refuse a metadata table that cannot be kept unless ``hoodie.metadata.enable`` is false.
-
-    `to_be_dropped` says that it cannot be kept, whatever it has.
-    """
+def refuse_metadata_table(table: Table, options: WriteOptions) -> None:
+    """Refuse a metadata table that cannot be kept unless ``hoodie.metadata.enable`` is false."""
     properties, enabled = table.properties, options.metadata_enable
     if not properties.metadata_partitions:
         return
@@ -75,7 +70,7 @@ def refuse_metadata_table(
             f"{MetadataOptions.drops.key}=false forbids that; leave one of them out",
         )
     partitions, lost = properties.metadata_partitions, list(not_kept(table))
-    if is_kept(properties) and not (to_be_dropped or lost) and _is_there(table.storage):
+    if is_kept(properties) and not lost and _is_there(table.storage):
         return
     unique = alone = ""
     if properties.partition_fields and record_index(table) == "table":
@@ -83,7 +78,7 @@ def refuse_metadata_table(
             ", whose record index has each record key once, so writes of this library keep keys "
             "unique in the whole table with an index such as GLOBAL_BLOOM"
         )
-    if lost and not to_be_dropped:
+    if lost:
         alone = f"{command_to_drop(table, lost)} drops what cannot be kept, or "
     raise OptionError(
         FileOptions.metadata_enable.key,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import HoodieError, OptionError, UnsupportedTableError
+from hoodie_ds.errors import HoodieError, UnsupportedTableError
 from tests.golden.golden_tables import assert_rows_equal, expected_rows, golden_names, unzip_table
 from tests.tiers import by_day
 
@@ -20,7 +20,6 @@ QUICK = [
 ]
 REFUSED: dict[str, tuple[type[HoodieError], str]] = {
     "altered": (UnsupportedTableError, "columns have numbers"),
-    "metadata": (OptionError, "metadata table"),
     "splitting": (UnsupportedTableError, "splits or merges buckets"),
     "v9_mor_restored": (UnsupportedTableError, "savepoints"),
     "v9_mor_undone": (UnsupportedTableError, "savepoints"),
@@ -32,7 +31,7 @@ def _refusal(name: str) -> tuple[type[HoodieError], str] | None:
     return next((why for part, why in REFUSED.items() if part in name), None)
 
 
-GOING = [n for n in golden_names() if _refusal(n) is None or "metadata" in n]
+GOING = [name for name in golden_names() if _refusal(name) is None]
 STAYING = [name for name in golden_names() if _refusal(name) is not None]
 
 
@@ -42,8 +41,8 @@ def _without_file_names(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _go_round(name: str, folder: Path) -> None:
-    options = {"hoodie.metadata.enable": "false"} if "metadata" in name else {}
-    table = HoodieTable(str(unzip_table(name, folder)), options)
+    table = HoodieTable(str(unzip_table(name, folder)))
+    listed = "files" in table.properties.metadata_partitions
     expected = _without_file_names(expected_rows(name))
     version = table.properties.version
     ways = {6: (8, 9, 8, 6), 8: (9, 8, 6, 9), 9: (8, 6, 9)}[version]
@@ -56,6 +55,8 @@ def _go_round(name: str, folder: Path) -> None:
         assert version == to
         names = [name for name in table.schema.names if name != "_hoodie_file_name"]
         assert_rows_equal(table.read(names), expected)
+        assert ("files" in table.properties.metadata_partitions) == listed
+        assert not (listed and table.inspect.verify_metadata_table().findings)
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.properties.keys import METADATA_PARTITIONS
 from hoodie_ds.errors import OptionError, TimelineError, WriteConflictError
 from hoodie_ds.metadata_table import creation
 from hoodie_ds.metadata_table.column_changes import Ranges
@@ -449,6 +450,24 @@ def test_a_process_compacts_by_the_number_of_now(tmp_path: Path) -> None:
     later = Instant("20991231000000000", Action.COMMIT, State.COMPLETED, layout=2)
     put_delta_commit(before, later.completed(following(later.time)), {})
     assert len(list((tmp_path / METADATA_TABLE).rglob("*[0-9].commit"))) == 1
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], pytest.param(KINDS[1], marks=pytest.mark.slow)])
+def test_a_change_of_the_layout_makes_it_again(tmp_path: Path, kind: str) -> None:
+    """Hudi converts it, and drops what version 6 does not know."""
+    table = history(tmp_path, "6", kind)
+    table.upsert(trips(("a", "x", 30, 1.0)))
+    table.create_metadata_table(SWITCHES)
+    assert METADATA_PARTITIONS not in table.upgrade(9, dry=True).changed
+    for to in (9, 6, 8):
+        _ = table.downgrade(to) if to == 6 else table.upgrade(to)
+        assert table.properties.metadata_partitions == ALL["6"]
+        table.upsert(trips(("a", "x", 40, 1.0)))
+        assert_all_kept(tmp_path)
+    table.create_metadata_table(SWITCHES)
+    assert table.downgrade(6, dry=True).changed[METADATA_PARTITIONS] == ",".join(ALL["6"])
+    own = tmp_path / METADATA_TABLE / ".hoodie/timeline"
+    assert min(own.glob("*_*.deltacommit")).name.startswith("00000000000000000_")
 
 
 def test_a_change_of_the_version_keeps_it_where_the_timeline_stays(

@@ -327,6 +327,13 @@ def test_an_index_of_each_partition_is_refused_beside_a_secondary_one(tmp_path: 
         table.upsert(trips(("a", "x", 1, 1.0)))
 
 
+def test_an_index_of_each_partition_is_not_taken_to_version_6(tmp_path: Path) -> None:
+    begun(tmp_path, OF_PARTITIONS, "COPY_ON_WRITE")
+    table = HoodieTable(str(tmp_path))
+    table.downgrade(6)
+    assert table.properties.metadata_partitions == ("files",)
+
+
 def test_an_index_of_each_partition_is_refused_in_version_6(tmp_path: Path) -> None:
     table = begun(tmp_path, "6", "COPY_ON_WRITE")
     define_of_partitions(tmp_path)

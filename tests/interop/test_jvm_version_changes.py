@@ -26,6 +26,8 @@ OPTIONS = {
 }
 NO_SERVICE = {"hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}
 TYPE = "hoodie.datasource.write.table.type"
+COLUMN_STATS = "hoodie.metadata.index.column.stats.enable"
+RECORD_INDEX = "hoodie.metadata.record.index.enable"
 
 
 def _rows(number: int, keys: range) -> pa.Table:
@@ -122,6 +124,26 @@ def test_each_takes_back_the_version_that_the_other_gave(
         agree(str(to))
     write(range(9, 11), ours=False)
     agree("6")
+
+
+def test_hudi_keeps_a_metadata_table_that_was_made_again(jvm_hudi: JvmHudi, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    switches = dict.fromkeys((COLUMN_STATS, RECORD_INDEX), "true")
+    ours = {**OPTIONS, **switches, "hoodie.index.type": "GLOBAL_BLOOM"}
+    options = {**ours, TYPE: "COPY_ON_WRITE", "hoodie.metadata.enable": "true"}
+    table = HoodieTable(str(path), ours)
+    jvm_hudi.write(path, _rows(1, range(9)), {**options, "hoodie.write.table.version": "6"})
+    there = table.properties.metadata_partitions
+    assert {"files", "column_stats", "record_index"} <= set(there)
+    for number, to in enumerate((9, 6, 8), 2):
+        _ = table.downgrade(to) if to == 6 else table.upgrade(to)
+        given = {"hoodie.write.table.version": str(to), "hoodie.write.auto.upgrade": "false"}
+        jvm_hudi.write(path, _rows(number, range(4, 12)), {**options, **given})
+        assert set(there) <= set(table.properties.metadata_partitions)
+        assert not table.inspect.verify_metadata_table().findings
+        table.upsert(_rows(10 + number, range(8, 14)))
+        assert not table.inspect.verify_metadata_table().findings
+        assert_same_rows(_plain(jvm_hudi.read(path)), _plain(table.read()))
 
 
 LEFT_BY_HUDI = {"hoodie.compaction.record.merger.strategy", "hoodie.table.checksum"}

@@ -1295,6 +1295,18 @@ METADATA_TABLES = [
         "Hudi looks values up in other file groups, and misses rows",
     ),
     Mutant(
+        "a change of the version loses the metadata table",
+        within("change_version", make_again=nothing),
+        f"{_PARTITIONS}::test_a_change_of_the_layout_makes_it_again[COPY_ON_WRITE]",
+        "indexes that took hours are gone, and queries list folders",
+    ),
+    Mutant(
+        "a metadata table of version 9 begins where one of version 6 has ended",
+        Text("layout == V1.version and begins.isdecimal()", "begins.isdecimal()"),
+        f"{_PARTITIONS}::test_a_change_of_the_layout_makes_it_again[COPY_ON_WRITE]",
+        "Hudi finds delta commits of times that it does not give them in version 9",
+    ),
+    Mutant(
         "a secondary index of a merge-on-read table is believed",
         Text('if not is_right or record_index(table) != "table":', "if not table:"),
         f"{_VALUES_FOUND}::test_an_index_that_may_be_wrong_is_not_believed",
@@ -1497,12 +1509,6 @@ METADATA_TABLES = [
         ),
         f"{_KEPT}::test_one_that_is_being_built_is_refused",
         "what is written meanwhile is not in it",
-    ),
-    Mutant(
-        "a change of the version drops a metadata table without consent",
-        Text("is_kept(properties) and not (to_be_dropped or lost) and", "is_kept(properties) and"),
-        f"{_KEPT}::test_a_change_of_the_version_drops_it_only_on_request",
-        "an index that took hours is gone",
     ),
     Mutant(
         "a restore that is resumed forgets the commands of the first attempt",

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from hoodie_ds.config.enums import TableType
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import TimelineError, UnsupportedTableError
 from hoodie_ds.metadata_table.column_index import has_types
-from hoodie_ds.metadata_table.creation import with_dependents
-from hoodie_ds.metadata_table.statistics import COLUMN_STATS
+from hoodie_ds.metadata_table.creation import MADE, with_dependents
+from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
 from hoodie_ds.services.cleaning import finish_cleans
 from hoodie_ds.services.clustering.clusterer import Clusterer
 from hoodie_ds.services.compaction.compactor import Compactor
@@ -24,6 +25,7 @@ from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.index_definitions import undefine_indexes
+from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.secondary_index import FIRST_VERSION, secondary_indexes
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import check_version_may_change
@@ -44,15 +46,17 @@ def prepare(context: ServiceContext, table: Table, to: int) -> Table:
     Log files have other names in the other layout. Hudi compacts, and keeps the plans of other
     services; here they are carried out, so that none is pending under a name that the other layout
     does not know. Drops a metadata table that is not kept, and indexes that an earlier version
-    does not know. Raises `UnsupportedTableError` for plans of an unknown kind, and
-    `OptionError` if there are log files and the table's own merge rule is not given.
+    does not know. Raises `UnsupportedTableError` for plans of an unknown kind, and `OptionError`
+    if there are log files and the table's own merge rule is not given.
     """
     concurrency = context.options.concurrency
     timeout_ms = concurrency.heartbeat_timeout_ms
     enabled = context.options.metadata_enable
-    if not keeps_metadata(table.properties, to, enabled):
-        if table.properties.metadata_partitions:
-            table = switch_metadata_table_off(table, context.clock, timeout_ms)
+    there = table.properties.metadata_partitions
+    if there and enabled is False:
+        table = switch_metadata_table_off(table, context.clock, timeout_ms)
+    elif there and not keeps_metadata(table.properties, to, enabled):
+        table = drop_metadata_partitions(table, there, context.clock, timeout_ms)
     elif to < table.properties.version and (lost := set(_unknown_before(table))):
         table = drop_metadata_partitions(table, lost, context.clock, timeout_ms)
         undefine_indexes(table, lost)
@@ -72,6 +76,20 @@ def prepare(context: ServiceContext, table: Table, to: int) -> Table:
         while Compactor(context).compact(False, False):
             pass
     return table
+
+
+def remade_partitions(table: Table, to: int, enabled: bool | None) -> tuple[str, ...]:
+    """Return the partitions of a metadata table that are dropped and made again for a version.
+
+    Hudi drops those that version 6 does not know.
+    """
+    properties = table.properties
+    is_left = to == properties.version or keeps_metadata(properties, to, enabled)
+    if is_left or enabled is False:
+        return ()
+    unknown = [PARTITION_STATS, *[RECORD_INDEX] * (record_index(table) == "partition")]
+    there = properties.metadata_partitions
+    return tuple(n for n in MADE if n in there and not (to == VERSIONS[0] and n in unknown))
 
 
 def _unknown_before(table: Table) -> Iterator[str]:

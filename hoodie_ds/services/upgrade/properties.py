@@ -83,9 +83,9 @@ def translated(properties: TableProperties, to: int) -> TableProperties:
 
 
 def keeps_metadata(properties: TableProperties, to: int, enabled: bool | None) -> bool:
-    """Whether a change of the version leaves the metadata table, as Hudi's does.
+    """Whether a change of the version leaves the metadata table as it is.
 
-    Hudi converts its timeline into another layout too; here it has to be dropped for that.
+    Hudi converts it into another layout too; here it is dropped and made again for that.
     """
     stays = min(properties.version, to) > VERSIONS[0]
     return stays and is_kept(properties) and enabled is not False

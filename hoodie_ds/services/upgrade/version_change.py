@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from hoodie_ds.config.properties.keys import METADATA_PARTITIONS
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import NotFoundError, TimelineError
 from hoodie_ds.log import Log
 from hoodie_ds.services.context import ServiceContext
+from hoodie_ds.services.metadata_partitions import make_again
 from hoodie_ds.services.results import counted
 from hoodie_ds.services.upgrade.archive import put_archive
 from hoodie_ds.services.upgrade.preparation import (
@@ -26,6 +28,7 @@ from hoodie_ds.services.upgrade.preparation import (
     check_savepoints,
     logged_groups,
     prepare,
+    remade_partitions,
 )
 from hoodie_ds.services.upgrade.properties import (
     VERSIONS,
@@ -96,7 +99,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
     Raises `TimelineError` if something must be finished first, and `UnsupportedTableError` if this
     release cannot convert the table.
     """
-    table = open_to_change(context, to)
+    table = open_to_change(context)
     if not dry:
         table = _put_back(context, table, to)
     logged = 0
@@ -116,6 +119,7 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         )
     if dry:
         return replace(_planned(context, table, to), compacted=logged)
+    remade = remade_partitions(table, to, context.options.metadata_enable)
     begun = _begun(table)
     if begun not in (None, to):
         raise TimelineError(
@@ -126,20 +130,16 @@ def change_version(context: ServiceContext, to: int, *, dry: bool = False) -> Ve
         table = prepare(context, table, to)
         check_ready(table, table.load_timeline(), to)
     done = _changed(context, table, to)
+    if remade:
+        make_again(context, remade)
     if done:
         Log(table.storage.root).info("%s", done)
     return done
 
 
-def open_to_change(context: ServiceContext, to: int) -> Table:
-    """Return the table, whose metadata table the options have to drop if the change loses it."""
-    properties = open_table(context.storage).properties
-    is_lost = not _keeps_metadata(context, properties, to)
-    return context.open_table(to_be_dropped=is_lost)
-
-
-def _keeps_metadata(context: ServiceContext, properties: TableProperties, to: int) -> bool:
-    return keeps_metadata(properties, to, context.options.metadata_enable)
+def open_to_change(context: ServiceContext) -> Table:
+    """Return the table; one whose metadata table cannot be kept is refused as for any service."""
+    return context.open_table(to_be_dropped=True)
 
 
 def _begun(table: Table) -> int | None:
@@ -150,8 +150,11 @@ def _begun(table: Table) -> int | None:
 
 
 def _planned(context: ServiceContext, table: Table, to: int) -> VersionChange:
-    gone = () if _keeps_metadata(context, table.properties, to) else METADATA_KEYS
+    enabled = context.options.metadata_enable
+    gone = () if keeps_metadata(table.properties, to, enabled) else METADATA_KEYS
     found = translated(table.properties.without(gone), to)
+    if remade := remade_partitions(table, to, enabled):
+        found = found.with_changes({METADATA_PARTITIONS: ",".join(sorted(remade))})
     before, after = table.properties.raw, found.raw
     changed = {
         key: after.get(key) for key in sorted({k for k, _ in before.items() ^ after.items()})
