@@ -32,6 +32,8 @@ _DOCUMENTS: Final = {page: name for name, page in _PAGES.items()}
 _CODE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _ROW: Final = re.compile(r"^\|.*$", re.MULTILINE)
 _IN_ROW: Final = re.compile(r"`[^`]*`")
+_OPTION: Final = re.compile(r"`(\w+(?:\.\w+){2,}(?:=\w+)?)`")
+_BREAKS: Final = re.compile(r"(?<=[.=])")
 _LINK: Final = re.compile(r"\[((?:`[^`]*`|[^\[\]`])*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -42,8 +44,10 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point the links of a page to pages, and mend the code in its tables."""
+    """Point the links of a page to pages, and adapt the code in its tables."""
     here = page.file.src_uri
+    if here == _PAGES["conf/README.md"]:
+        page.meta["hide"] = ["toc"]  # the tables are as wide as that
     folder = posixpath.dirname(_DOCUMENTS.get(here, f"docs/{here}"))
 
     def linked(found: re.Match[str]) -> str:
@@ -59,10 +63,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return text if "`" in text or "/" not in text else f"`{text}`"
 
     parts = _CODE.split(markdown)
-    parts[::2] = [_ROW.sub(_with_bars, _LINK.sub(linked, part)) for part in parts[::2]]
+    parts[::2] = [_ROW.sub(_row, _LINK.sub(linked, part)) for part in parts[::2]]
     return "".join(parts)
 
 
-def _with_bars(row: re.Match[str]) -> str:
-    """Drop the backslash before a bar in code: tables on GitHub need it, mkdocs would show it."""
-    return _IN_ROW.sub(lambda code: code[0].replace("\\|", "|"), row[0])
+def _row(row: re.Match[str]) -> str:
+    """Drop the backslash before a bar in code, which only GitHub needs; let long names break."""
+    text = _IN_ROW.sub(lambda code: code[0].replace("\\|", "|"), row[0])
+    return _OPTION.sub(lambda code: f"<code>{_BREAKS.sub('<wbr>', code[1])}</code>", text)

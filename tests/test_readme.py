@@ -158,6 +158,31 @@ def test_the_first_table_is_made_and_looked_at(tmp_path: Path) -> None:
         assert run(*arguments).code == 0, arguments
 
 
+def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
+    columns = {
+        "prices": ["fare", "note"],
+        "trips": ["city"],
+        "fares": ["fare"],
+        "events": ["topic", "partition", "offset", "timestamp"],
+    }
+    for name, others in columns.items():
+        options = {
+            "hoodie.table.name": name,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.precombine.field": "ts",
+        }
+        rows = pa.table({column: [1, 2] for column in ("id", "ts", *others)})
+        hoodie_ds.HoodieTable(tmp_path / name, options).upsert(rows)
+    pages = [blocks(USERS[page], "sh") for page in PAGES if "first-table" not in page]
+    text = "".join(block for page in pages for block in page).replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if re.match("hoodie-py (?!.*://)", line)]
+    assert len(lines) > 6
+    for line in lines:
+        given = re.sub(r"/(tmp|data)/", f"{tmp_path}/", line)
+        ended = run(*shlex.split(given)[1:], answer="y\n")
+        assert ended.code == 0, f"{line}: {ended}"
+
+
 def test_the_commands_that_are_named_exist() -> None:
     named = {
         name for text in USERS.values() for name in re.findall(r"\bhoodie-py ([a-z][a-z-]*)", text)

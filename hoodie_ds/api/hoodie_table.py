@@ -109,8 +109,11 @@ class HoodieTable:
     >>> table = HoodieTable("/tmp/trips", {"hoodie.table.name": "trips",
     ...     "hoodie.datasource.write.recordkey.field": "uuid",
     ...     "hoodie.datasource.write.precombine.field": "ts"})
-    >>> table.upsert(rows)  # doctest: +SKIP
-    >>> table.read(columns=["uuid", "fare"])  # doctest: +SKIP
+    >>> rows = pa.table({"uuid": ["a", "b"], "fare": [9.5, 12.0], "ts": [1, 1]})
+    >>> table.upsert(rows)
+    WriteResult(instant_time='...', inserted=2, updated=0, deleted=0, ...)
+    >>> table.read(columns=["uuid", "fare"], filter="fare > 10").to_pylist()
+    [{'uuid': 'b', 'fare': 12.0}]
     """
 
     def __init__(
@@ -460,8 +463,9 @@ class HoodieTable:
 
         Examples
         --------
-        >>> trips = HoodieTable("/tmp/trips").to_pyarrow_dataset()  # doctest: +SKIP
-        >>> duckdb.sql("SELECT sum(fare) FROM trips WHERE city = 'oslo'")  # doctest: +SKIP
+        >>> trips = HoodieTable("/tmp/trips").to_pyarrow_dataset()
+        >>> duckdb.sql("SELECT sum(fare) FROM trips WHERE city = 'oslo'").fetchall()
+        [(9.5,)]
         """
         time = None if as_of is None else instant_time("as_of", as_of)
         return QueryDataset(self._query({QueryOptions.as_of.key: time}))

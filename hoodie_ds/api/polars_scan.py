@@ -61,8 +61,9 @@ def scan_hudi(
 
     Examples
     --------
-    >>> trips = hoodie_ds.scan_hudi("/tmp/trips")  # doctest: +SKIP
-    >>> trips.filter(polars.col("fare") > 9).select("uuid").collect()  # doctest: +SKIP
+    >>> trips = hoodie_ds.scan_hudi("/tmp/trips")
+    >>> trips.filter(polars.col("fare") > 10).select("uuid", "fare").collect().rows()
+    [('b', 12.0)]
     """
     require("scan_hudi", "pip install polars", "polars")
     import polars

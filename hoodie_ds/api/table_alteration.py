@@ -27,9 +27,10 @@ class TableAlteration:
 
     Examples
     --------
-    >>> change = table.alter().rename("fare", "cost")  # doctest: +SKIP
-    >>> change = change.add("tip", pa.float64(), after="cost")  # doctest: +SKIP
-    >>> print(change.drop("note").execute())  # doctest: +SKIP
+    >>> change = table.alter().rename("fare", "cost")
+    >>> change = change.add("tip", pa.float64(), after="cost")
+    >>> print(change.drop("note").execute())
+    altered at ..., columns are uuid string, city string, cost double, tip double, ts int64
     """
 
     def __init__(self, begins: Begins, writes: Writes) -> None:

@@ -54,10 +54,10 @@ class TableMerge:
 
     Examples
     --------
-    >>> merge = table.merge(changes, on="uuid")  # doctest: +SKIP
-    >>> merge.when_matched_delete("source.op = D")  # doctest: +SKIP
-    >>> merge.when_matched_update_all("source.ts > target.ts")  # doctest: +SKIP
-    >>> merge.when_not_matched_insert_all().execute().inserted  # doctest: +SKIP
+    >>> merge = table.merge(changes, on="uuid").when_matched_delete("source.op = D")
+    >>> merge = merge.when_matched_update_all("source.ts > target.ts")
+    >>> merge.when_not_matched_insert_all().execute()
+    WriteResult(instant_time='...', inserted=1, updated=1, deleted=1, ...)
     """
 
     def __init__(self, executes: Executes) -> None:

@@ -45,7 +45,8 @@ class CommitListener(StreamingQueryListener):
 
     Examples
     --------
-    >>> spark.streams.addListener(hoodie_ds.CommitListener(opts))  # doctest: +SKIP
+    >>> listener = hoodie_ds.CommitListener(opts)
+    >>> spark.streams.addListener(listener)
     """
 
     def __init__(

@@ -65,8 +65,9 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
 
     Examples
     --------
-    >>> writer = hoodie_ds.foreach_batch(opts)  # doctest: +SKIP
-    >>> stream.writeStream.foreachBatch(writer).start()  # doctest: +SKIP
+    >>> name = {"hoodie.datasource.write.streaming.checkpoint.identifier": "trips-stream"}
+    >>> writer = stream.writeStream.foreachBatch(hoodie_ds.foreach_batch({**opts, **name}))
+    >>> query = writer.option("checkpointLocation", "/tmp/trips-checkpoint").start()
     """
     options = WriteOptions.parse(given_options(opts))
     identifier = _identifier(options)

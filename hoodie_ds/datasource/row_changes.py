@@ -78,8 +78,8 @@ def delete(
 
     Examples
     --------
-    >>> hoodie_ds.delete(spark, path, "city = oslo").deleted  # doctest: +SKIP
-    17
+    >>> hoodie_ds.delete(spark, "/tmp/trips", "city = oslo").deleted
+    1
     """
     return _change(spark, path, Operation.DELETE, where, None, options)
 

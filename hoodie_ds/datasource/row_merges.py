@@ -106,10 +106,10 @@ def merge(
 
     Examples
     --------
-    >>> merge = hoodie_ds.merge(spark, path, changes, on="uuid")  # doctest: +SKIP
-    >>> merge.when_matched_update_all().when_not_matched_insert_all()  # doctest: +SKIP
-    >>> merge.execute().inserted  # doctest: +SKIP
-    17
+    >>> merge = hoodie_ds.merge(spark, "/tmp/trips", changes, on="uuid")
+    >>> merge = merge.when_matched_update_all().when_not_matched_insert_all()
+    >>> merge.execute()
+    WriteResult(instant_time='...', inserted=1, updated=1, deleted=0, ...)
     """
     register(spark)
     return TableMerge(partial(_execute, spark, path, source, on, given_options(options)))

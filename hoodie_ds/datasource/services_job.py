@@ -82,7 +82,7 @@ def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult
 
     Examples
     --------
-    >>> hoodie_ds.run_services(spark, opts).failed  # doctest: +SKIP
+    >>> hoodie_ds.run_services(spark, opts).failed
     ()
     """
     options = WriteOptions.parse(given_options(opts))

@@ -121,7 +121,8 @@ def expr(text: str) -> SqlExpression:
 
     Examples
     --------
-    >>> table.update({"fare": hoodie_ds.expr("fare * 1.1")}, "city = oslo")  # doctest: +SKIP
+    >>> table.update({"fare": hoodie_ds.expr("fare * 2")}, "city = oslo").updated
+    1
     """
     require("expr", remedy("sql"), "duckdb")
     if not isinstance(text, str) or not text.strip():

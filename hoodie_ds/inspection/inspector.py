@@ -57,7 +57,11 @@ class Inspector:
 
     Examples
     --------
-    >>> HoodieTable("/tmp/trips").inspect.commits(limit=3)  # doctest: +SKIP
+    >>> inspect = HoodieTable("/tmp/trips").inspect
+    >>> inspect.commits(limit=3)
+    <Listing commits: 1 rows>
+    >>> [column.name for column in inspect.columns()]
+    ['uuid', 'city', 'fare', 'note', 'ts']
     """
 
     source: Source
@@ -337,7 +341,8 @@ class Inspector:
 
         Examples
         --------
-        >>> page = HoodieTable("/tmp/trips").inspect.report()  # doctest: +SKIP
+        >>> page = HoodieTable("/tmp/trips").inspect.report()
+        >>> size = Path("/tmp/trips.html").write_text(page, "utf-8")
         """
         found = self.verify(progress) if verify else None
         return report_html(*self._opened(), found, SystemClock().now_ms())

@@ -47,8 +47,9 @@ class Scanner:
 
     Examples
     --------
-    >>> trips = HoodieTable("/tmp/trips").scan(["uuid", "fare"])  # doctest: +SKIP
-    >>> duckdb.sql("SELECT sum(fare) FROM trips")  # doctest: +SKIP
+    >>> trips = HoodieTable("/tmp/trips").scan(["uuid", "fare"])
+    >>> duckdb.sql("SELECT sum(fare) FROM trips").fetchall()
+    [(21.5,)]
     """
 
     def __init__(

@@ -3,14 +3,13 @@
 For tests of pipelines under failures of storage or of a process; this library's own suite uses it
 too. It needs no test framework.
 
->>> from hoodie_ds import HoodieTable
 >>> from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table, sweep
 >>> def write(storage):
-...     table = HoodieTable(storage.root, OPTIONS, storage=storage, clock=SimClock(), ids=SimIds())
-...     table.upsert(ROWS)
+...     table = HoodieTable(storage.root, opts, storage=storage, clock=SimClock(), ids=SimIds())
+...     table.upsert(rows)
 >>> def check(left, raised):
 ...     assert check_table(left.files) == []
->>> sweep(MemoryStorage(), write, check)  # doctest: +SKIP
+>>> runs = sweep(MemoryStorage(), write, check)
 """
 
 from hoodie_ds.testing.checker import check_table

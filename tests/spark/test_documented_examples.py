@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import hoodie_ds
 from hoodie_ds import HoodieTable
-from tests.documents import PAGES, blocks, document, run_example
+from tests.documents import PAGES, blocks, docstrings, document, run_docstring, run_example
 
 pytestmark = pytest.mark.spark
 
 README = blocks(document("README.md"), "python")
-OF_THEIR_OWN = {"docs/tutorials/first-table.md", "docs/tutorials/kafka.md"}
+OF_THEIR_OWN = {f"docs/tutorials/{name}.md" for name in ("first-table", "kafka", "clouds")}
 GUIDES = [page for page in PAGES if page not in OF_THEIR_OWN]
 COLUMNS = ["uuid", "city", "fare", "ts"]
 
@@ -44,12 +46,51 @@ def test_the_first_table_as_it_is_told(spark: Any, tmp_path: Path) -> None:
     assert HoodieTable(tmp_path / "rides").count() == 103
 
 
-def test_the_examples_of_the_guides(spark: Any, tmp_path: Path) -> None:
-    import hoodie_ds
+def test_the_json_of_kafka_is_streamed(spark: Any, tmp_path: Path) -> None:
+    setup, stream = blocks(document("docs/tutorials/kafka.md"), "python")
+    sent = ['{"id": 1, "city": "oslo", "fare": 9.5, "ts": 1}', "no JSON", '{"id": 2, "ts": 1}']
+    topic = tmp_path / "topic"
+    topic.mkdir()
+    (topic / "messages").write_text("\n".join(sent))
+    source = '.format("kafka").options(**kafka, startingOffsets="earliest").load()'
+    assert source in stream
+    names: dict[str, Any] = {}
+    for code in (setup, stream.replace(source, '.format("text").load("/tmp/topic")')):
+        run_example(code, names, tmp_path)
+    fares = {
+        row["id"]: row["fare"] for row in HoodieTable(tmp_path / "kafka-rides").read().to_pylist()
+    }
+    assert fares == {1: 9.5, 2: None}
 
+
+def test_the_examples_of_docstrings(spark: Any, tmp_path: Path) -> None:
+    found = {name: text for name, text in docstrings() if name.startswith("datasource/")}
+    assert len(found) > 4
+    changes = spark.createDataFrame([("b", "rome", 13.0, 2), ("c", "rome", 7.0, 2)], COLUMNS)
+    changes.write.parquet(str(tmp_path / "changes"))
+    stream = spark.readStream.schema(changes.schema).parquet(str(tmp_path / "changes"))
+    rows = pa.table(
+        {"uuid": ["a", "b"], "city": ["oslo", "rome"], "fare": [9.5, 12.0], "ts": [1, 1]}
+    )
+    for number, text in enumerate(found.values()):
+        folder = tmp_path / str(number)
+        names: dict[str, Any] = {}
+        run_example(README[0], names, folder)
+        HoodieTable(folder / "trips", names["opts"]).upsert(rows)
+        names.update(hoodie_ds=hoodie_ds, spark=spark, changes=changes, stream=stream)
+        left = run_docstring(text, names, folder)
+        if "query" in left:
+            left["query"].processAllAvailable()
+            left["query"].stop()
+            assert HoodieTable(folder / "trips").count() == 3
+        elif "listener" in left:
+            spark.streams.removeListener(left["listener"])
+
+
+def test_the_examples_of_the_guides(spark: Any, tmp_path: Path) -> None:
     hoodie_ds.register(spark)
     options, *_, library = README
-    names: dict[str, Any] = {"spark": spark, "access_key": "key", "secret_key": "secret"}
+    names: dict[str, Any] = {"spark": spark}
     for code in (options, library):
         run_example(code, names, tmp_path)
     rows = "SELECT string(id) AS uuid, 'berlin' AS city, 0.5D AS fare, now() AS ts FROM range(3)"

@@ -1,7 +1,9 @@
 """What only S3 can do wrong: multipart uploads, pages, conditions, secrets, lost answers."""
 
+import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -26,6 +29,8 @@ from hoodie_ds.storage import streams
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.storage.s3_storage import S3Storage
+from tests.cli_runs import run
+from tests.documents import blocks, document
 from tests.s3_server import ID, SECRET, S3Server
 from tests.tables import TRIPS, found, trips
 
@@ -403,3 +408,27 @@ def test_a_bucket_that_is_missing_is_not_found(s3: S3Server) -> None:
     with pytest.raises(StorageError, match="no-such-bucket"):
         storage.put_if_absent("f", b"")
     assert storage.list("", recursive=True) == []
+
+
+def test_the_tutorial(s3: S3Server, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = document("docs/tutorials/clouds.md").replace("s3://bucket", root)
+    page = page.replace("https://s3.example.org", s3.endpoint)
+    table, options, hdfs = blocks(page, "python")
+    show, lifecycle = blocks(page, "sh")
+    names: dict[str, Any] = {"access_key": ID, "secret_key": SECRET}
+    with monkeypatch.context() as environment:
+        for name, text in s3.environment.items():
+            environment.setenv(name, text)
+        exec(table, names)
+        shown = run(*shlex.split(show)[1:])
+    assert (shown.code, "commits" in shown.out) == (0, True)
+    exec(options, names)
+    assert names["table"].count() == 2
+    exec(hdfs, names)
+    assert HoodieTable("hdfs://ns/fares", names["opts"])
+    rules = json.loads(shlex.split(lifecycle.replace("\\\n", " "))[-1])
+    client = boto3.client("s3", endpoint_url=s3.endpoint, aws_access_key_id=ID,
+                          aws_secret_access_key=SECRET, region_name="us-east-1")  # fmt: skip
+    client.put_bucket_lifecycle_configuration(Bucket="tables", LifecycleConfiguration=rules)
+    kept = client.get_bucket_lifecycle_configuration(Bucket="tables")["Rules"]
+    assert kept[0]["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 3}
