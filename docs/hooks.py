@@ -33,6 +33,7 @@ _CODE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _ROW: Final = re.compile(r"^\|.*$", re.MULTILINE)
 _IN_ROW: Final = re.compile(r"`[^`]*`")
 _OPTION: Final = re.compile(r"`(\w+(?:\.\w+){2,}(?:=\w+)?)`")
+_CLASS: Final = re.compile(r"(?<!`)\borg\.apache(?:\.\w+)+")
 _BREAKS: Final = re.compile(r"(?<=[.=])")
 _LINK: Final = re.compile(r"\[((?:`[^`]*`|[^\[\]`])*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -70,4 +71,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def _row(row: re.Match[str]) -> str:
     """Drop the backslash before a bar in code, which only GitHub needs; let long names break."""
     text = _IN_ROW.sub(lambda code: code[0].replace("\\|", "|"), row[0])
+    text = _CLASS.sub(lambda name: _BREAKS.sub("<wbr>", name[0]), text)
     return _OPTION.sub(lambda code: f"<code>{_BREAKS.sub('<wbr>', code[1])}</code>", text)
