@@ -29,6 +29,12 @@ def chain(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
     return Merged(new.set_column(0, "v", pc.binary_join_element_wise(before, new["v"], "")))
 
 
+def lowers(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
+    """A fare below zero is a change of an old row."""
+    assert not pc.any(pc.and_(no_old, pc.less(new["fare"], 0.0))).as_py()
+    return Merged(new)
+
+
 def fails(old: pa.Table, new: pa.Table, no_old: pa.BooleanArray) -> Merged:
     raise KeyError("no such thing")
 

@@ -129,8 +129,8 @@ class FileOptions(OptionGroup):
     writes_positions: Option[bool] = Option(
         "hoodie.write.record.positions",
         BOOLEAN,
-        "Whether log blocks of changes by a filter and of merges say where in the base file their "
-        "records are, so that readers need no record keys (table versions 8 and 9).",
+        "Whether log blocks say where in the base file their records are, so that readers need no "
+        "record keys: those of changes, merges, and keys looked up (table versions 8 and 9).",
         True,
     )
     batch_bytes: Option[int] = Option(

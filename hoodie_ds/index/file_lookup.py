@@ -7,6 +7,7 @@ read. So the answer is exact, and the filters only avoid reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from hoodie_ds.index.protocol import KeyLookup, LookupContext
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import KeyQuery, KeySource, SliceKeys
 from hoodie_ds.table.checksums import check_once
-from hoodie_ds.table.file_slice import FileSlice
+from hoodie_ds.table.file_slice import BaseFile, FileSlice
 
 _KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _FIRST_DISORDERED: Final = "\ue000"
@@ -52,8 +53,7 @@ class FileLookup(KeyLookup):
         """
         encoded = keys.dictionary_encode()
         query, order = KeyQuery.of(encoded.dictionary)
-        root = self._context.storage.root
-        sources = [KeySource(root, s, self._as_of if s.logs else "") for s in slices]
+        sources = list(map(self._source, slices))
         fronted, may = self._cache.ask_front(sources, query)
         every, passed = np.arange(len(order)), np.flatnonzero(may)
         fewer = query if len(passed) == len(order) else query.only(passed)
@@ -73,29 +73,50 @@ class FileLookup(KeyLookup):
         located = _located(*found, [slice_.base_instant for slice_ in slices], len(order))
         return located.take(encoded.indices.to_numpy(zero_copy_only=False))
 
+    def positions(self, slice_: FileSlice, keys: pa.Array) -> Numbers | None:
+        """Return where keys are in a base file whose keys are cached; see `KeyLookup`."""
+        stored = self._cache.get(self._source(slice_))
+        known = None if stored is None else stored.in_base
+        return None if known is None else known.positions(keys)
+
+    def _source(self, slice_: FileSlice) -> KeySource:
+        return KeySource(self._context.storage.root, slice_, self._as_of if slice_.logs else "")
+
     def _holds(self, source: KeySource, query: KeyQuery) -> tuple[Mask, Mask]:
         """Which keys are live in a slice, and which deleted."""
-        slice_, context, stored = source.slice, self._context, self._cache.get(source)
+        slice_, stored = source.slice, self._cache.get(source)
         if stored is not None:
             return stored.live.search(query), stored.dead.search(query)
-        if slice_.logs or slice_.base is None:
-            stored = context.merged_keys(slice_)
-        else:
-            if slice_.base.checksum is not None:
-                check_once(context.storage, slice_.base.path, slice_.base.checksum)
-            with context.storage.open_input(slice_.base.path) as file:
-                base, made = slice_.base, context.virtual_keys
-                reader = BaseFileReader(file, _KEYS, base.path, trusted=base.trusted, made=made)
-                may = _in_range(query.keys, reader.key_range())
-                bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
-                if bloom is not None:
-                    keys = query.keys.filter(pa.array(may))
-                    may[may] = bloom.may_contain(keys, query.first_hashes[:, may])
-                if not may.any():
-                    return may, may
-                stored = SliceKeys.of(reader.read().column(RECORD_KEY).combine_chunks())
+        if slice_.base is not None:
+            may, stored = self._in_base(slice_.base, query, reads=not slice_.logs)
+            if not may.any() and not slice_.logs:
+                return may, may
+            if not may.any() and self._context.splits_slices:
+                return self._holds(replace(source, slice=replace(slice_, base=None)), query)
+        if stored is None:
+            stored = self._context.merged_keys(slice_)
         self._cache.put(source, stored)
         return stored.live.look(query), stored.dead.look(query)
+
+    def _in_base(
+        self, base: BaseFile, query: KeyQuery, *, reads: bool
+    ) -> tuple[Mask, SliceKeys | None]:
+        """Which keys a base file may have, and its own keys if it may and they are to be read."""
+        context, stored = self._context, None
+        if reads and base.checksum is not None:
+            check_once(context.storage, base.path, base.checksum)
+        with context.storage.open_input(base.path) as file:
+            made = context.virtual_keys
+            reader = BaseFileReader(file, _KEYS, base.path, trusted=base.trusted, made=made)
+            may = _in_range(query.keys, reader.key_range())
+            bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
+            if bloom is not None:
+                keys = query.keys.filter(pa.array(may))
+                may[may] = bloom.may_contain(keys, query.first_hashes[:, may])
+            if reads and may.any():
+                keys = reader.read().column(RECORD_KEY).combine_chunks()
+                stored = SliceKeys.of(keys, in_base=keys)
+        return may, stored
 
 
 def _located(

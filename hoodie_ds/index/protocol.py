@@ -18,6 +18,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.config.enums import IndexType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
@@ -78,6 +79,13 @@ class KeyLookup(Protocol):
         """
         ...
 
+    def positions(self, slice_: FileSlice, keys: pa.Array) -> Numbers | None:
+        """Return where keys are in a slice's base file, if the lookup knows without reading it.
+
+        A key that is in no row, or in several, is at -1.
+        """
+        return None
+
     def find_anywhere(self, slices: TableSlices, keys: pa.Array) -> RecordLocations:
         """Return where in a table, among the slices that are known then, each live key is.
 
@@ -97,6 +105,7 @@ class LookupContext:
     virtual_keys: MadeColumn | None = None  # makes record keys that files do not store
     # opens the metadata table where its record index is that of the timeline
     record_index: Callable[[Scope], MetadataTable | None] = lambda _: None
+    splits_slices: bool = False  # whether log files alone say what keys outside the base file are
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.hints import command
 from hoodie_ds.index.file_lookup import FileLookup
@@ -54,6 +55,10 @@ class RecordLookup(KeyLookup):
             index = index_of(slices[0].group.partition_path)
         found = self._by_index(index, keys, lambda _: slices)
         return found or self._files.find(slices, keys, live_only)
+
+    def positions(self, slice_: FileSlice, keys: pa.Array) -> Numbers | None:
+        """Return where keys are in a base file that was read; see `KeyLookup`."""
+        return self._files.positions(slice_, keys)
 
     def find_anywhere(self, slices: TableSlices, keys: pa.Array) -> RecordLocations:
         """Return the slice of each key of a table, whose partitions are listed that have some."""

@@ -75,6 +75,26 @@ class StoredKeys:
 
     def search(self, query: KeyQuery) -> Mask:
         """Which keys are stored, by their hashes: the work is that of the shorter side."""
+        found = self._pairs(query)
+        if found is None:
+            return self.scan(query)
+        held = np.zeros(len(query.keys), dtype=np.bool_)
+        held[found[0]] = True
+        return held
+
+    def positions(self, keys: pa.Array) -> Positions:
+        """Return where each key is; -1 for one that is stored nowhere or twice."""
+        query, order = KeyQuery.of(keys)
+        found, positions = self._pairs(query), np.full(len(keys), -1)
+        if found is None:
+            return positions
+        asked, stored = found
+        once = np.bincount(asked, minlength=len(keys))[asked] == 1
+        positions[order[asked[once]]] = stored[once]
+        return positions
+
+    def _pairs(self, query: KeyQuery) -> tuple[Positions, Positions] | None:
+        """Where equal keys are in the query and among those stored; None if hashes do not tell."""
         if len(self.keys) < len(query.keys):
             first, last = (np.searchsorted(query.hashes, self.hashes, s) for s in ("left", "right"))
         else:
@@ -83,16 +103,15 @@ class StoredKeys:
             last = np.searchsorted(self._by_hash, least | _POSITION)
         counts = last - first
         if counts.sum() > len(query.keys) + len(self.keys):
-            return self.scan(query)  # so many share a hash that it says nothing
+            return None  # so many share a hash
         sought = np.repeat(np.arange(len(counts)), counts)
         # For keys with one hash on the other side: the first, the second, and so on.
         met = first[sought] + ranks(counts)
         asked, stored = (met, sought) if len(self.keys) < len(query.keys) else (sought, met)
         candidates = self._by_hash[stored] & _POSITION
         same = pc.equal(query.keys.take(pa.array(asked)), self.keys.take(pa.array(candidates)))
-        held = np.zeros(len(query.keys), dtype=np.bool_)
-        held[asked[same.to_numpy(zero_copy_only=False)]] = True
-        return held
+        equal = same.to_numpy(zero_copy_only=False)
+        return asked[equal], candidates[equal].astype(np.int64)
 
     @cached_property
     def _by_hash(self) -> npt.NDArray[np.uint64]:
@@ -110,11 +129,16 @@ class SliceKeys:
 
     live: StoredKeys
     dead: StoredKeys
+    in_base: StoredKeys | None = None  # those of the base file, in the order of its rows
 
     @classmethod
-    def of(cls, live: pa.Array, dead: pa.Array | None = None) -> SliceKeys:
+    def of(
+        cls, live: pa.Array, dead: pa.Array | None = None, in_base: pa.Array | None = None
+    ) -> SliceKeys:
         """Arrange keys (string)."""
-        return cls(StoredKeys(live), StoredKeys(live.slice(0, 0) if dead is None else dead))
+        stored = StoredKeys(live)
+        base = None if in_base is None else stored if in_base is live else StoredKeys(in_base)
+        return cls(stored, StoredKeys(live.slice(0, 0) if dead is None else dead), base)
 
     @property
     def num_keys(self) -> int:
@@ -124,7 +148,8 @@ class SliceKeys:
     @property
     def nbytes(self) -> int:
         """Bytes of all of them."""
-        return self.live.nbytes + self.dead.nbytes
+        base = 0 if self.in_base is None or self.in_base is self.live else self.in_base.nbytes
+        return self.live.nbytes + self.dead.nbytes + base
 
 
 def _are_in(keys: pa.Array, stored: pa.Array) -> Mask:

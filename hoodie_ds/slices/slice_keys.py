@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Mask
 from hoodie_ds.columns.meta_columns import RECORD_KEY
+from hoodie_ds.record.merge.hook_merger import HookMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
-from hoodie_ds.slices.file_slice_reader import FileSliceReader
+from hoodie_ds.slices.file_slice_reader import FileSliceReader, MergeCounts
+from hoodie_ds.slices.late_columns import Places
+from hoodie_ds.slices.merge_outcomes import MergeOutcome, merge_outcomes
 from hoodie_ds.table.file_slice import FileSlice
 
 NO_KEYS: Final = pa.array([], pa.string())
@@ -17,9 +23,49 @@ NO_KEYS: Final = pa.array([], pa.string())
 
 def live_keys(reader: FileSliceReader, slice_: FileSlice) -> pa.Array:
     """Return the record keys (string) of the rows of a slice, its log files merged."""
-    pieces = [rows.column(RECORD_KEY) for rows in reader.read(slice_, [RECORD_KEY])]
-    chunks = [chunk for piece in pieces for chunk in piece.chunks]
+    return _joined(reader.read(slice_, [RECORD_KEY]))
+
+
+def _joined(pieces: Iterable[pa.Table]) -> pa.Array:
+    """The record keys of rows that come in pieces."""
+    chunks = [chunk for rows in pieces for chunk in rows.column(RECORD_KEY).chunks]
     return pa.chunked_array(chunks, pa.string()).combine_chunks()
+
+
+def split_keys(reader: FileSliceReader, slice_: FileSlice) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return the record keys (string) of a slice: of its rows, of deleted rows, of its base file.
+
+    The base file is read once, and what log files replace in it is remembered.
+    """
+    logs, alone = reader.open_logs(slice_), replace(slice_, logs=())
+    known, keys, places = reader.outcome(slice_, logs, [RECORD_KEY]), [RECORD_KEY], Places()
+    if known is not None:
+        base = live_keys(reader, alone)
+        return _split(base, known[0].staying(), _joined(known[1]))
+    found = reader.logged(slice_, logs, keys, keys, MergeCounts(), places=places)
+    if found is None:
+        base = live_keys(reader, alone)
+        return base, NO_KEYS, base
+    merger, records = found
+    if slice_.base is None and not isinstance(merger, HookMerger):
+        return _joined([records.changed_rows()]), NO_KEYS, NO_KEYS
+    if not isinstance(merger, Merger):
+        base, live = live_keys(reader, alone), live_keys(reader, slice_)
+        return live, without(base, live), base
+    merge = merger.over(records)
+    pieces = reader.read(alone, reader.compared.names)
+    rows = pa.concat_tables([reader.compared.empty_table(), *pieces])
+    stays = merge.keep(reader.stored(rows, is_complete=False))
+    key = reader.outcome_key(slice_, logs)
+    if key is not None:
+        outcome = MergeOutcome.of([stays], places.of(merge.new_rows()))
+        merge_outcomes(reader.view.storage).put(key, outcome)
+    return _split(_joined([rows]), stays, _joined([merge.new_rows()]))
+
+
+def _split(base: pa.Array, stays: Mask, logged: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    live = pa.chunked_array([base.filter(pa.array(stays)), logged]).combine_chunks()
+    return live, without(base.filter(pa.array(~stays)), live), base
 
 
 def logged_keys(reader: FileSliceReader, slice_: FileSlice, time: str) -> tuple[pa.Array, pa.Array]:

@@ -117,6 +117,24 @@ def test_changes_name_positions_from_version_8_on(
     assert {row["id"]: row["fare"] for row in rows} == fares
 
 
+@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE", "FLINK_STATE"])
+def test_lookups_name_the_positions_that_they_have_found(
+    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {**BLOOM, "hoodie.index.type": index, "index.global.enabled": "false"}
+    table = HoodieTable(str(tmp_path), options)
+    table.upsert(trips(*STORED, ("other", "y", 5, 1.0)))
+    table.upsert(trips(("k0700", "x", 6, -1.0), ("k0003", "x", 6, -2.0), ("k0005", "x", 4, -3.0)))
+    table.delete(trips(("k0004", "x", 7, None)).select(["id", "city", "ts"]))
+    table.upsert(trips(("k0004", "x", 7, -4.0), ("k0003", "x", 8, -5.0), ("k0005", "x", 9, -6.0)))
+    assert check_positions(tmp_path) == [True, True, True]
+    rows = rows_of(tmp_path, ["id", "fare"])
+    assert rows == by_keys(tmp_path, ["id", "fare"], monkeypatch)
+    fares = {key: fare for key, _, _, fare in STORED} | {"other": 1.0}
+    fares |= {"k0700": -1.0, "k0003": -5.0, "k0004": -4.0, "k0005": -6.0}
+    assert {row["id"]: row["fare"] for row in rows} == fares
+
+
 def test_only_row_groups_with_changed_rows_are_read_for_positions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,12 +168,14 @@ def test_rows_whose_place_is_not_one_row_have_no_positions(tmp_path: Path) -> No
     table.update(set={"fare": -1.0}, where="id = 'k0003'")
     table.update(set={"fare": -2.0}, where=ID.isin(["k0001", "k0003"]))
     table.update(set={"fare": -3.0}, where="id = 'k0001'")
-    assert check_positions(tmp_path) == [False, False, True]
+    table.upsert(trips(("k0003", "x", 6, -4.0)))
+    table.upsert(trips(("k0001", "x", 6, -5.0)))
+    assert check_positions(tmp_path) == [False, False, True, False, True]
     assert rows_of(tmp_path, ["id", "fare"]) == [
         {"id": "k0000", "fare": 0.0},
-        {"id": "k0001", "fare": -3.0},
+        {"id": "k0001", "fare": -5.0},
         {"id": "k0002", "fare": 2.0},
-        {"id": "k0003", "fare": -2.0},
+        {"id": "k0003", "fare": -4.0},
         {"id": "k0004", "fare": 4.0},
     ]
 

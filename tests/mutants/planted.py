@@ -189,6 +189,7 @@ LOCATED_RECORDS = [
         "P14: a late row takes the place of a newer one",
     ),
 ]
+_COSTS = "tests/integration/test_lookup_costs.py"
 _WRITTEN = "tests/integration/test_written_positions.py"
 WRITTEN_POSITIONS = [
     Mutant(
@@ -217,6 +218,30 @@ WRITTEN_POSITIONS = [
         ),
         f"{_WRITTEN}::test_positions_are_those_of_the_base_file_before_a_compaction[9]",
         "P3: records replace rows of other keys once the compaction is complete",
+    ),
+    Mutant(
+        "of several rows with a key a look-up takes one",
+        Text("minlength=len(keys))[asked] == 1", "minlength=len(keys))[asked] >= 1"),
+        f"{_WRITTEN}::test_rows_whose_place_is_not_one_row_have_no_positions",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "a look-up counts the rows of a slice, not of its base file",
+        Text("~stays)), live), base\n", "~stays)), live), live\n"),
+        f"{_WRITTEN}::test_lookups_name_the_positions_that_they_have_found[BLOOM]",
+        "P3: records replace rows of other keys",
+    ),
+    Mutant(
+        "keys that the base file may have are looked up in log files alone",
+        Text("if not may.any() and self._context.splits_slices:", "if slice_.logs:"),
+        f"{_COSTS}::test_random_slices_have_the_keys_that_they_are_found_to_have[0]",
+        "P3: a stored key is inserted again",
+    ),
+    Mutant(
+        "a hook is asked of log files without their base file",
+        Text("isinstance(plan.stored_merger, Merger),", "True,"),
+        f"{_COSTS}::test_a_hook_is_asked_of_rows_with_their_old_ones",
+        "P12: a hook gets a row as if none were stored",
     ),
     Mutant(
         "log blocks of version 6 name positions",

@@ -49,9 +49,9 @@ def record_positions(header: Mapping[int, str], num_records: int) -> Numbers | N
 def located(base_instant: str, positions: Numbers) -> Mapping[int, str]:
     """Return what a block's header says of its records' positions, ascending, in a base file.
 
-    A negative position is unknown, and then so are all.
+    A negative position is unknown, and then so are all, as if one came twice.
     """
-    if not len(positions) or positions[0] < 0:
+    if not len(positions) or positions[0] < 0 or (np.diff(positions) == 0).any():
         return NOWHERE
     return {
         HeaderKey.RECORD_POSITIONS: base64.b64encode(_encoded(positions)).decode(),

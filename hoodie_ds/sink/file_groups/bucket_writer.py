@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers, one_chunk
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.handles.append_handle import AppendHandle, LogTarget
@@ -24,17 +26,26 @@ from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import compacting
 from hoodie_ds.table.slicing import SLICINGS
 
+FindPositions: TypeAlias = Callable[[FileSlice, pa.Array], Numbers | None]
+"""Where keys are in the base file of a slice; see `Router.positions`."""
+
 
 class BucketWriter:
     """Buffers the rows of one file group and writes them in mini-batches."""
 
     def __init__(
-        self, plan: WritePlan, context: WriteContext, group: FileGroupId, latest: FileSlice | None
+        self,
+        plan: WritePlan,
+        context: WriteContext,
+        group: FileGroupId,
+        latest: FileSlice | None,
+        find: FindPositions,
     ) -> None:
         self._plan = plan
         self._context = context
         self._group = group
         self._latest = latest
+        self._find = find
         is_logged = plan.table.properties.table_type is TableType.MERGE_ON_READ
         self._rewrites = not is_logged or plan.index is None
         self.buffer = RowBuffer()
@@ -142,11 +153,10 @@ class BucketWriter:
             self._log = AppendHandle(self._context, replace(target, version=target.version + 1))
 
     def _positions(self, combined: RecordSet) -> Numbers | None:
-        """Where a change has found its rows in the base file; of other writes keys may be new."""
-        plan, latest = self._plan, self._latest
-        if plan.change is None or latest is None or not plan.writes_positions:
+        """Where the keys of records are in the base file, if the write knows."""
+        if self._latest is None or not self._plan.writes_positions:
             return None
-        return plan.slice_reader(plan.view).positions(latest, combined.rows.column(RECORD_KEY))
+        return self._find(self._latest, one_chunk(combined.rows.column(RECORD_KEY)))
 
     def _next_log(self) -> LogTarget:
         latest = self._latest

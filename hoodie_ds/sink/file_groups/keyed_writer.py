@@ -163,10 +163,11 @@ class KeyedWriter:
     def _writer(self, target: Target) -> BucketWriter | InsertWriter:
         writer = self._writers.get(target.group)
         if writer is None:
+            group, find = target.group, self._router.positions
             writer = (
-                InsertWriter(self._inserting, self._context, target.group.partition_path)
+                InsertWriter(self._inserting, self._context, group.partition_path)
                 if target.begins_groups
-                else BucketWriter(self._plan, self._context, target.group, target.latest)
+                else BucketWriter(self._plan, self._context, group, target.latest, find)
             )
             self._writers[target.group] = writer
         return writer

@@ -6,7 +6,6 @@ All tasks, and every further attempt of each, share that view, so they get the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,9 +20,9 @@ from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
 from hoodie_ds.index.table_slices import TableSlices
 from hoodie_ds.metadata_table.record_index import trusted_index
-from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.sink.write_plan import WritePlan
-from hoodie_ds.slices.slice_keys import live_keys
+from hoodie_ds.slices.slice_keys import live_keys, split_keys
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 
@@ -70,6 +69,7 @@ def key_lookup(plan: WritePlan) -> KeyLookup:
             plan.budget.lookup_bytes,
             plan.virtual_keys,
             partial(trusted_index, plan.table, plan.timeline),
+            isinstance(plan.stored_merger, Merger),
         )
     )
 
@@ -102,5 +102,4 @@ def stored_keys(plan: WritePlan, latest: FileSlice) -> pa.Array:
 
 def known_keys(plan: WritePlan, latest: FileSlice) -> SliceKeys:
     """Return the record keys of a slice, with those that log files delete separated."""
-    live, base = stored_keys(plan, latest), stored_keys(plan, replace(latest, logs=()))
-    return SliceKeys.of(live, base.filter(pc.invert(pc.is_in(base, value_set=live))))
+    return SliceKeys.of(*split_keys(plan.slice_reader(plan.view), latest))

@@ -62,6 +62,13 @@ class Router(Protocol):
         """
         ...
 
+    def positions(self, latest: FileSlice, keys: pa.Array) -> Numbers | None:
+        """Return where keys are in the base file of a slice, -1 where they are not in one row.
+
+        None if this process has not looked there.
+        """
+        ...
+
 
 class BucketRouter:
     """A bucket of a partition is one file group, whichever writer began it."""
@@ -83,6 +90,10 @@ class BucketRouter:
             if target is None:
                 target = self._targets[key] = self._target(key)
             yield target, part
+
+    def positions(self, latest: FileSlice, keys: pa.Array) -> Numbers | None:
+        """Return where a change has found keys; see `Router`."""
+        return _found_by_change(self._plan, latest, keys)
 
     def _target(self, key: BucketKey) -> Target:
         latest = None if self._plan.rescales else self._latest(key)
@@ -212,6 +223,12 @@ class LookupRouter:
             if not self._num_tasks or (first + position) % self._num_tasks == self._task:
                 yield position
 
+    def positions(self, latest: FileSlice, keys: pa.Array) -> Numbers | None:
+        """Return where a look-up or a change has found keys; see `Router`."""
+        if self._plan.change is None and self._plan.looks_up:
+            return self._lookup.positions(latest, keys)
+        return _found_by_change(self._plan, latest, keys)
+
     @cached_property
     def _lookup(self) -> KeyLookup:
         return key_lookup(self._plan)
@@ -224,6 +241,13 @@ class LookupRouter:
             return found
         # Deletes go to slices with old deletes of the key too: a late row may come to any of them.
         return found.only(~found.tombstones | are_deletes(self._plan, rows)[found.keys])
+
+
+def _found_by_change(plan: WritePlan, latest: FileSlice, keys: pa.Array) -> Numbers | None:
+    """Where the rows of a change are; only row groups are read that may have some of them."""
+    if plan.change is None:
+        return None
+    return plan.slice_reader(plan.view).positions(latest, pa.chunked_array([keys]))
 
 
 def router_of(plan: WritePlan, task: int) -> Router:

@@ -32,7 +32,7 @@ def test_positions_are_encoded_as_the_specification_says(kind: str) -> None:
     assert header == located("20261122051722086", bitmap(KINDS[kind]))
 
 
-@pytest.mark.parametrize("positions", [[], [-1], [-1, 3]])
+@pytest.mark.parametrize("positions", [[], [-1], [-1, 3], [2, 3, 3]])
 def test_unknown_positions_are_left_out(positions: list[int]) -> None:
     assert not encoded("20261122051722086", np.array(positions, np.int64))
 
