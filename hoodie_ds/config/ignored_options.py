@@ -160,7 +160,6 @@ _KEYS_BY_REASON: Final = {
         hoodie.expression.index.range.metadata.storage.level
         hoodie.datasource.write.secondarykey.column
         hoodie.metadata. hoodie.metadata.bloom.filter.enable
-        hoodie.metadata.record.level.index.min.filegroup.count
     """,
     "the lock is asked for again until the time to wait is over": """
         hoodie.write.lock.num_retries hoodie.write.lock.wait_time_ms_between_retry

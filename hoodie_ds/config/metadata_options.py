@@ -59,6 +59,46 @@ class MetadataOptions(OptionGroup):
         10,
         aliases=("hoodie.metadata.record.index.min.filegroup.count",),
     )
+    record_index_most: Option[int] = Option(
+        "hoodie.metadata.global.record.level.index.max.filegroup.count",
+        POSITIVE_INT,
+        "Most file groups of a record index that is made, however many rows there are.",
+        10_000,
+        aliases=("hoodie.metadata.record.index.max.filegroup.count",),
+    )
+    partition_index_groups: Option[int] = Option(
+        "hoodie.metadata.record.level.index.min.filegroup.count",
+        POSITIVE_INT,
+        "File groups of the record index of a partition that is made; more for tens of millions of "
+        "rows. The table's properties keep the number, for the partitions that come later.",
+        1,
+        aliases=("hoodie.metadata.partitioned.record.index.min.filegroup.count",),
+    )
+    partition_index_most: Option[int] = Option(
+        "hoodie.metadata.record.level.index.max.filegroup.count",
+        POSITIVE_INT,
+        "Most file groups of the record index of a partition that is made.",
+        10,
+        aliases=("hoodie.metadata.partitioned.record.index.max.filegroup.count",),
+    )
+    column_stats_groups: Option[int] = Option(
+        "hoodie.metadata.index.column.stats.file.group.count",
+        POSITIVE_INT,
+        "File groups of statistics of columns that are made.",
+        2,
+    )
+    partition_stats_groups: Option[int] = Option(
+        "hoodie.metadata.index.partition.stats.file.group.count",
+        POSITIVE_INT,
+        "File groups of statistics of partitions that are made.",
+        1,
+    )
+    bloom_filter_groups: Option[int] = Option(
+        "hoodie.metadata.index.bloom.filter.file.group.count",
+        POSITIVE_INT,
+        "File groups of bloom filters that are made.",
+        4,
+    )
     drops: Option[bool] = Option(
         "hoodie.metadata.auto.delete.partitions",
         BOOLEAN,

@@ -68,13 +68,8 @@ _NEEDED: Final = {PARTITION_STATS: COLUMN_STATS}
 """Partitions that Hudi has only beside another one; secondary indexes need the record index."""
 _FIRST: Final = {1: 10, 2: 0}
 """Number of the first delta commit, by layout; its time is nothing else."""
-_GROUPS: Final = {COLUMN_STATS: 2, BLOOM_FILTERS: 4}
-"""File groups of partitions that have more than one, Hudi's defaults."""
 _KEYS_IN_A_GROUP: Final = (1 << 30) // 48 // 2
 """Record keys for each file group of a record index, as Hudi estimates: it may yet double."""
-_MOST_GROUPS: Final = 10_000
-_GROUPS_OF_PARTITION: Final = (1, 10)
-"""The least and most file groups of the record index of a partition, Hudi's defaults."""
 _SAME: Final = (keys.VERSION, keys.INITIAL_VERSION, keys.LAYOUT)
 """Properties that are those of the table."""
 _OWN: Final = {
@@ -223,7 +218,10 @@ def _created(
     if name == RECORD_INDEX:
         table = define_index(table, RECORD_INDEX, _definition(scope), REBUILD, now_ms)
     names = sorted({*table.properties.metadata_partitions, name})
-    return update_properties(table, {keys.METADATA_PARTITIONS: ",".join(names)}, (), now_ms)
+    changed = {keys.METADATA_PARTITIONS: ",".join(names)}
+    if (name, scope) == (RECORD_INDEX, "partition"):
+        changed[keys.METADATA_INDEX_GROUPS] = str(options.metadata.partition_index_groups)
+    return update_properties(table, changed, (), now_ms)
 
 
 def _definition(scope: Scope) -> Mapping[str, object]:
@@ -269,16 +267,20 @@ def _content(
 ) -> Iterator[tuple[pa.Array, Iterable[bytes]]]:
     """Yield the sorted keys (string) of each file group of a partition, and their values."""
     if folder_of(name) == RECORD_INDEX:
-        of_table = options.record_index_groups, _MOST_GROUPS
-        bounds = of_table if name == RECORD_INDEX else _GROUPS_OF_PARTITION
+        bounds = options.record_index_groups, options.record_index_most
+        if name != RECORD_INDEX:
+            bounds = options.partition_index_groups, options.partition_index_most
         return _places(table, timeline, name, *bounds)
     if name == FILES_PARTITION:
         folders = {path.rpartition("/")[0] for path in sizes}
-        return _grouped(name, listing_records(sizes, folders).items())
+        return _grouped(listing_records(sizes, folders).items(), 1)
     if name == BLOOM_FILTERS:
         newest = timeline.commits[-1].time if timeline.commits else ""
-        return _grouped(name, stored_filters(table.storage, newest, sizes).items())
-    return _grouped(name, _statistics(table, name, schema, sizes))
+        filters = stored_filters(table.storage, newest, sizes)
+        return _grouped(filters.items(), options.bloom_filter_groups)
+    of_files = name == COLUMN_STATS
+    count = options.column_stats_groups if of_files else options.partition_stats_groups
+    return _grouped(_statistics(table, name, schema, sizes), count)
 
 
 def _indexes(table: Table, paths: Iterable[str]) -> list[str]:
@@ -290,11 +292,11 @@ def _indexes(table: Table, paths: Iterable[str]) -> list[str]:
 
 
 def _grouped(
-    name: str, records: Iterable[tuple[str, Record]]
+    records: Iterable[tuple[str, Record]], count: int
 ) -> Iterator[tuple[pa.Array, Iterable[bytes]]]:
     """The `_content` of records, which are no more than the table has files."""
     values = {key: encode_record(record) for key, record in sorted(records)}
-    found, count = pa.array(values, pa.string()), _GROUPS.get(name, 1)
+    found = pa.array(values, pa.string())
     numbers = file_groups_of(found, count)
     for number in range(count):
         keys_here = found.filter(pa.array(numbers == number))

@@ -19,6 +19,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.config.properties.keys import METADATA_INDEX_GROUPS
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.delete_block import encode_delete_block
@@ -101,17 +102,20 @@ def by_file_group(
 
 
 def in_index(
-    metadata: MetadataTable, index: str, time: str, records: Entries
+    table: Table, metadata: MetadataTable, index: str, time: str, records: Entries
 ) -> dict[FileGroupId, dict[str, Record | None]]:
     """Return records by the file groups of the record index of a partition.
 
-    A new partition gets one at the `time` of its first write, Hudi's default. What a dead writer
-    has left does not count, as whoever rolls it back may delete it.
+    A new partition gets them at the `time` of its first write. What a dead writer has left does
+    not count, as whoever rolls it back may delete it.
     """
     groups = len(metadata.slices(index))
     if not groups:
-        put_first_log(metadata.view.storage, index, 0, time)
-    return _spread(index, groups or 1, records)
+        least = table.properties.raw.get(METADATA_INDEX_GROUPS, "")
+        groups = int(least) if least.isdecimal() else 1
+        for number in range(groups):
+            put_first_log(metadata.view.storage, index, number, time)
+    return _spread(index, groups, records)
 
 
 def _spread(

@@ -82,7 +82,7 @@ def _of_rows(
             if name == RECORD_INDEX:
                 records |= by_file_group(table, name, found)
             else:
-                records |= in_index(metadata, name, completed.time, found)
+                records |= in_index(table, metadata, name, completed.time, found)
     for index in secondary:
         found = secondary_changes(table, metadata, index, completed, changes)
         records |= by_file_group(table, index.partition, found, index.hashed)

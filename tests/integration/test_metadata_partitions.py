@@ -452,6 +452,18 @@ def test_a_process_compacts_by_the_number_of_now(tmp_path: Path) -> None:
     assert len(list((tmp_path / METADATA_TABLE).rglob("*[0-9].commit"))) == 1
 
 
+def test_options_say_how_many_file_groups_a_partition_gets(tmp_path: Path) -> None:
+    counts = {"column.stats": 3, "partition.stats": 2, "bloom.filter": 1}
+    given = {f"hoodie.metadata.index.{one}.file.group.count": str(n) for one, n in counts.items()}
+    table = history(tmp_path, "9", KINDS[0])
+    table.create_metadata_table({**SWITCHES, **given})
+    folders = [tmp_path / METADATA_TABLE / name for name in table.properties.metadata_partitions]
+    made = {one.name: len([*one.glob(".*.log.1_0-0-0")]) for one in folders}
+    assert made == {"files": 1, "column_stats": 3, "partition_stats": 2, "bloom_filters": 1}
+    table.upsert(trips(("a", "x", 30, 1.0)))
+    assert_all_kept(tmp_path)
+
+
 @pytest.mark.parametrize("kind", [KINDS[0], pytest.param(KINDS[1], marks=pytest.mark.slow)])
 def test_a_change_of_the_layout_makes_it_again(tmp_path: Path, kind: str) -> None:
     """Hudi converts it, and drops what version 6 does not know."""

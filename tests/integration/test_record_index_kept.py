@@ -68,20 +68,16 @@ def given(version: str, kind: str, options: Mapping[str, str] = GLOBAL) -> dict[
     all_of_them = {**TRIPS, VERSION: number, TYPE: kind, **options}
     if of_partitions:
         all_of_them["hoodie.metadata.record.level.index.enable"] = "true"
+        all_of_them["hoodie.metadata.record.level.index.min.filegroup.count"] = "2"
         if options is RECORDS:
             all_of_them["hoodie.index.type"] = "RECORD_LEVEL_INDEX"
     return {key: text for key, text in all_of_them.items() if text}
 
 
 def begun(path: Path, version: str, kind: str, options: Mapping[str, str] = GLOBAL) -> HoodieTable:
-    """A table that is empty again, with indexes of two file groups each.
-
-    That of a partition has one, but for the first.
-    """
+    """A table that is empty again, with indexes of two file groups each."""
     table = HoodieTable(str(path), given(version, kind, options))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hoodie_ds.metadata_table.creation._GROUPS_OF_PARTITION", (2, 10))
-        table.upsert(trips(("gone", "x", 0, 1.0)))
+    table.upsert(trips(("gone", "x", 0, 1.0)))
     table.delete(trips(("gone", "x", 1, None)))
     if version != OF_PARTITIONS:
         index(path).catch_up()

@@ -140,6 +140,34 @@ def test_an_index_of_each_partition_finds_keys_there_alone(
     assert table.inspect.verify()
 
 
+def test_a_record_index_has_no_more_file_groups_than_options_allow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hoodie_ds.metadata_table.creation._KEYS_IN_A_GROUP", 1)
+    most = "hoodie.metadata.record.index.max.filegroup.count"
+    table = HoodieTable(str(tmp_path), {**LOOKUP, INDEX: "GLOBAL_SIMPLE"})
+    table.upsert(trips(*((f"k{number}", "x", 1, 1.0) for number in range(5))))
+    table.create_metadata_table({INDEX: "RECORD_INDEX", GROUPS: "1", most: "3"})
+    assert len([*(tmp_path / METADATA_TABLE / "record_index").glob(".r*.log.1_0-0-0")]) == 3
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+def test_each_partition_gets_as_many_file_groups_as_the_index_was_made_with(
+    tmp_path: Path, no_files: None
+) -> None:
+    """The table keeps the number, as a recovery has no options."""
+    least = {"hoodie.metadata.record.level.index.min.filegroup.count": "3"}
+    options = {**LOOKUP, VERSION: "9", INDEX: "RECORD_LEVEL_INDEX"}
+    HoodieTable(str(tmp_path), {**options, **least}).upsert(ONE)
+    table = HoodieTable(str(tmp_path), options)
+    table.upsert(trips(("a", "new", 3, 3.0), ("b", "new", 3, 3.0)))
+    groups = (tmp_path / METADATA_TABLE / "record_index").glob(".r*.log.1_0-0-0")
+    places = Counter(one.name.rpartition("-0_")[0].rpartition("-")[0] for one in groups)
+    assert set(places.values()) == {3}
+    assert ".record-index-new" in places
+    assert_indexed(open_storage(str(tmp_path)))
+
+
 def test_an_index_of_each_partition_is_made_dropped_and_repaired(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**LOOKUP, VERSION: "9", INDEX: "BLOOM"})
     table.upsert(ONE)

@@ -1320,6 +1320,13 @@ METADATA_TABLES = [
         "Hudi looks values up in other file groups, and misses rows",
     ),
     Mutant(
+        "a new partition gets one file group of its record index",
+        Text("groups = int(least) if least.isdecimal() else 1", "groups = 1"),
+        "tests/integration/test_record_lookup.py"
+        "::test_each_partition_gets_as_many_file_groups_as_the_index_was_made_with",
+        "each commit of a large partition rewrites one large file",
+    ),
+    Mutant(
         "a change of the version loses the metadata table",
         within("change_version", make_again=nothing),
         f"{_PARTITIONS}::test_a_change_of_the_layout_makes_it_again[COPY_ON_WRITE]",
