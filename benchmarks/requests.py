@@ -62,7 +62,8 @@ def counted(server: StoreServer) -> Iterator[tuple[StoreServer, list[str]]]:
             method: Callable[..., Any], *, kwargs: dict[str, Any] | None = None, **rest: object
         ) -> object:
             given = kwargs or {}
-            asked.append(f"{method.__name__} {given.get('Key') or given.get('Prefix', '')}")
+            if "Bucket" in given:  # else it is a helper of s3fs, which asks by another call
+                asked.append(f"{method.__name__} {given.get('Key') or given.get('Prefix', '')}")
             return send(method, kwargs=kwargs, **rest)
 
         s3fs.core._error_wrapper = sent

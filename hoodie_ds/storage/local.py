@@ -115,13 +115,14 @@ class LocalStorage:
         with self._errors("list", path):
             return walked(self._scan, path, recursive, folders)
 
-    def names(self, path: str) -> builtins.list[str]:
+    def names(self, path: str, beginning: str = "") -> builtins.list[str]:
         """Return the names in a folder, including folders and unfinished files."""
         with self._errors("list", path):
             try:
-                return os.listdir(self._inside(path))
+                found = os.listdir(self._inside(path))
             except (FileNotFoundError, NotADirectoryError):
                 return []
+        return [name for name in found if name.startswith(beginning)] if beginning else found
 
     def delete(self, path: str) -> None:
         """Delete a file, durably, or a folder with its content; links are not followed."""

@@ -171,23 +171,27 @@ class SendsOutputs(Storage, Protocol):
 
 @runtime_checkable
 class NamesFiles(Protocol):
-    """A storage that lists names faster than files.
+    """A storage that lists names faster than files, or some names faster than all.
 
     A timeline is a folder of very many small files. A disk takes ten times as long to report the
-    size of each as to list their names.
+    size of each as to list their names; S3 lists those that begin alike without the others.
     """
 
-    def names(self, path: str) -> builtins.list[str]:
-        """Return the names in a folder, including folders and unfinished files."""
+    def names(self, path: str, beginning: str = "") -> builtins.list[str]:
+        """Return the names in a folder that have a beginning, maybe of folders and others too."""
         ...
 
 
-def names_in(storage: Storage, path: str) -> list[str]:
-    """Return the names of a folder's files in any order; others may be among them."""
+def names_in(storage: Storage, path: str, beginning: str = "") -> list[str]:
+    """Return the names of a folder's files that have a beginning, in any order.
+
+    Names of folders and unfinished files may be among them.
+    """
     names = getattr(storage, "names", None)  # looked up by name: storages are wrapped in others
     if callable(names):
-        return list(names(path))
-    return [status.path.rpartition("/")[2] for status in storage.list(path)]
+        return list(names(path, beginning))
+    listed = (status.path.rpartition("/")[2] for status in storage.list(path))
+    return [name for name in listed if name.startswith(beginning)]
 
 
 def walked(

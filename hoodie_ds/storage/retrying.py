@@ -26,6 +26,7 @@ from hoodie_ds.storage.protocol import (
     Storage,
     TakesParts,
     Version,
+    names_in,
 )
 from hoodie_ds.storage.streams import PART_BYTES, GuardedInput, output_in_parts, whole_output
 
@@ -98,6 +99,10 @@ class RetryingStorage:
     ) -> builtins.list[FileStatus]:
         """Return the files in a folder, or its sub-folders."""
         return self._retry(lambda: self.inner.list(path, recursive, folders=folders))
+
+    def names(self, path: str, beginning: str = "") -> builtins.list[str]:
+        """Return the names in a folder, as `names_in`."""
+        return self._retry(lambda: names_in(self.inner, path, beginning))
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder with all that is in it."""

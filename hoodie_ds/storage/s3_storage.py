@@ -46,13 +46,8 @@ class S3Storage(FsspecStorage):
         self, path: str, recursive: bool = False, *, folders: bool = False
     ) -> builtins.list[FileStatus]:
         """Return the files in a folder, or its sub-folders, by a request for each thousand."""
-        with self._call("list", path, root_allowed=True) as (system, full):
-            place = _object(system, full)
-            prefix = f"{place['Key']}/" if place["Key"] else ""
-            asked = {"Bucket": place["Bucket"], "Prefix": prefix}
-            if folders or not recursive:
-                asked["Delimiter"] = "/"
-            found = _entries(system, "CommonPrefixes" if folders else "Contents", asked)
+        kind = "CommonPrefixes" if folders else "Contents"
+        prefix, found = self._found(kind, path, below=recursive and not folders)
         below = f"{path}/" if path else ""
         if folders:
             names = [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in found]
@@ -64,11 +59,28 @@ class S3Storage(FsspecStorage):
         ]
         return sorted(statuses, key=lambda status: status.path)
 
+    def names(self, path: str, beginning: str = "") -> builtins.list[str]:
+        """Return the names of a folder's files that have a beginning, without asking for others."""
+        prefix, found = self._found("Contents", path, beginning)
+        return [entry["Key"].removeprefix(prefix) for entry in found]
+
     def delete_many(self, paths: Collection[str]) -> None:
         """Delete files with a request for each thousand."""
         ordered = sorted(set(paths))
         for start in range(0, len(ordered), _KEYS_A_REQUEST):
             self._delete_some(ordered[start : start + _KEYS_A_REQUEST])
+
+    def _found(
+        self, kind: str, path: str, beginning: str = "", *, below: bool = False
+    ) -> tuple[str, builtins.list[dict[str, Any]]]:
+        """Return how the keys of a folder begin, and what a listing has of a kind there."""
+        with self._call("list", path, root_allowed=True) as (system, full):
+            place = _object(system, full)
+            prefix = f"{place['Key']}/" if place["Key"] else ""
+            asked = {"Bucket": place["Bucket"], "Prefix": prefix + beginning}
+            if not below:
+                asked["Delimiter"] = "/"
+            return prefix, _entries(system, kind, asked)
 
     def _delete_some(self, paths: Sequence[str]) -> None:
         for path in paths:

@@ -52,9 +52,9 @@ class SubfolderStorage:
         listed = self.inner.list(self._folder(path), recursive, folders=folders)
         return [replace(status, path=status.path[start:]) for status in listed]
 
-    def names(self, path: str) -> builtins.list[str]:
+    def names(self, path: str, beginning: str = "") -> builtins.list[str]:
         """Return the names in a folder, as `names_in`."""
-        return names_in(self.inner, self._folder(path))
+        return names_in(self.inner, self._folder(path), beginning)
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder with all that is in it."""

@@ -19,6 +19,7 @@ import xxhash
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.log.log_block import Bytes
 from hoodie_ds.hints import COPY
+from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.memory_map import pieces
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import BaseFile, LogFile
@@ -42,20 +43,19 @@ def open_base_file(storage: Storage, base: BaseFile) -> Iterator[BinaryIO]:
     local disk is not held: to read a few columns again costs less than memory for all. Raises
     `CorruptFileError`.
     """
+    is_small = base.size <= HELD_BYTES
+    if base.checksum is not None and is_small and not isinstance(storage, LocalStorage):
+        content = storage.read(base.path)  # an input would ask for the size first
+        _compare(base.path, base.checksum, xxhash.xxh64_hexdigest(content))
+        yield io.BytesIO(content)
+        return
     with storage.open_input(base.path) as source:
-        if base.checksum is None:
-            yield source
-        elif base.size > HELD_BYTES:
-            check_once(storage, base.path, base.checksum)
-            yield source
-        elif isinstance(source, io.BufferedReader):
+        if base.checksum is not None and is_small:
             _compare(base.path, base.checksum, _xxh64(source))
             source.seek(0)
-            yield source
-        else:
-            content = source.read()
-            _compare(base.path, base.checksum, xxhash.xxh64_hexdigest(content))
-            yield io.BytesIO(content)
+        elif base.checksum is not None:
+            check_once(storage, base.path, base.checksum)
+        yield source
 
 
 @contextmanager

@@ -52,6 +52,16 @@ def load_timeline(storage: Storage, layout: int) -> Timeline:
     return memory.known.timeline
 
 
+def steps_at(storage: Storage, layout: int, time: str) -> list[Instant]:
+    """Return what the active timeline has at an instant time, one instant for each file.
+
+    Every task asks for it, so only names that begin with the time are listed where the storage can.
+    """
+    names = names_in(storage, LAYOUTS[layout].folder, time)
+    found = filter(None, map(LAYOUTS[layout].parse, sorted(names)))
+    return [step for step in found if step.time == time]
+
+
 def save_timeline(storage: Storage, layout: int) -> None:
     """Write a summary of the settled instants, if there are more since the last one.
 

@@ -16,14 +16,15 @@ from hoodie_ds.environment import Clock
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError
 from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.storage.decisive_put import put_decisively
-from hoodie_ds.storage.protocol import Storage, names_in
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import own_followers
 from hoodie_ds.table.schema_on_read import put_history
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
-from hoodie_ds.timeline.paths import LAYOUTS, V1, completion_path, instant_path
+from hoodie_ds.timeline.loading import steps_at
+from hoodie_ds.timeline.paths import V1, completion_path, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 
@@ -43,12 +44,9 @@ def find_completed(storage: Storage, instant: Instant) -> Instant | None:
             storage.read(instant_path(completed))
             return completed
         return None
-    layout, time = LAYOUTS[instant.layout], instant.time
-    # Every task calls this, so it parses only the names that match, not the whole timeline.
-    listed = sorted(name for name in names_in(storage, layout.folder) if name.startswith(time))
     is_savepoint = instant.action is Action.SAVEPOINT
-    for step in filter(None, map(layout.parse, listed)):
-        is_one = step.time == time and (step.action is Action.SAVEPOINT) is is_savepoint
+    for step in steps_at(storage, instant.layout, instant.time):
+        is_one = (step.action is Action.SAVEPOINT) is is_savepoint
         if is_one and step.state is State.COMPLETED:
             return step
     return None

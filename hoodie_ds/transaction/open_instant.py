@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from itertools import takewhile
-from typing import Final
 
 from hoodie_ds.config.properties.keys import CREATE_SCHEMA
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, WriteConflictError
@@ -13,16 +11,13 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.hashing_config import put_hashing_config
 from hoodie_ds.table.table import check_unchanged, create_table
 from hoodie_ds.timeline.bodies.commit_metadata import OWNER_KEY, CommitMetadata
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Instant, State
 from hoodie_ds.timeline.instant_time import following
-from hoodie_ds.timeline.loading import load_timeline
-from hoodie_ds.timeline.paths import LAYOUTS, instant_path, start_path
+from hoodie_ds.timeline.loading import steps_at
+from hoodie_ds.timeline.paths import instant_path, start_path
 from hoodie_ds.transaction.heartbeat import beat
 from hoodie_ds.transaction.ownership import claim, mark_begun, owner_of
-from hoodie_ds.transaction.pending_action import PendingAction, write_action
-
-_CONCURRENT: Final = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE)
-"""Actions that recoveries and services with the same timeline may begin at the same time."""
+from hoodie_ds.transaction.pending_action import PendingAction
 
 
 def open_instant(pending: PendingAction) -> str:
@@ -140,24 +135,12 @@ def _next(pending: PendingAction, time: str) -> str:
 
 
 def _is_anothers(pending: PendingAction, instant: Instant) -> bool:
-    """Whether another action has the time of an instant.
+    """Whether another action has the time of an instant, also without a second writer.
 
-    With several writers it may be any action, so the timeline is listed. Otherwise an old driver or
-    another process may have begun a rollback, a write or a service: those are read by name, as a
-    listing grows with the timeline.
+    An old driver or another process may have begun a rollback, a write or a service.
     """
-    storage = pending.storage
-    if pending.is_shared:
-        return load_timeline(storage, instant.layout).has_other(instant)
-    usual = write_action(pending.table.properties)
-    write = usual if pending.action is Action.REPLACE_COMMIT else Action.REPLACE_COMMIT
-    planned = LAYOUTS[instant.layout].clustering
-    others = dict.fromkeys((write, *_CONCURRENT, planned))
-    for other in (action for action in others if action is not pending.action):
-        with suppress(NotFoundError):
-            storage.read(instant_path(replace(instant, action=other)))
-            return True
-    return False
+    steps = steps_at(pending.storage, instant.layout, instant.time)
+    return any(step.action is not instant.action for step in steps)
 
 
 def owner_to_join(storage: Storage, joined: Instant) -> str:

@@ -77,10 +77,12 @@ def at_the_commit(do: Callable[[str], None]) -> Callable[[Operation], None]:
 def test_two_writers_never_share_an_instant(table: MemoryStorage) -> None:
     """Also where their actions give their files on the timeline different names."""
     times: list[str] = []
+    asked = [""]
 
     def other(operation: Operation) -> None:
-        if operation.path.endswith(".replacecommit.requested") and not times:
+        if asked[-1].endswith("/claim") and not times:  # before the first looks at the timeline
             times.append(open_instant(overwrite.pending))
+        asked.append(operation.path)
 
     overwrite, _ = begun(table, "b", **{OPERATION: "insert_overwrite"})
     batch, _ = begun(FaultyStorage(table, before_each=other), "a")

@@ -60,9 +60,9 @@ def _operations(options: dict[str, str], partitions: int) -> dict[str, list[tupl
 @pytest.mark.parametrize(
     ("kind", "version", "most"),
     [
-        ("MERGE_ON_READ", "6", (7, 16, 14)),
-        ("MERGE_ON_READ", "9", (7, 17, 14)),
-        ("COPY_ON_WRITE", "6", (7, 24, 14)),
+        ("MERGE_ON_READ", "6", (7, 12, 13)),
+        ("MERGE_ON_READ", "9", (7, 12, 13)),
+        ("COPY_ON_WRITE", "6", (7, 20, 13)),
     ],
 )
 def test_a_micro_batch_asks_as_often_in_any_table(

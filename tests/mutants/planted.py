@@ -3039,6 +3039,12 @@ STORAGE = [
         "P16: parts that no listing shows are paid for",
     ),
     Mutant(
+        "a listing of names that begin alike on S3 asks for all",
+        instead("S3Storage.names", lambda names, storage, path, beginning: names(storage, path)),
+        "tests/contract/storage/test_s3.py::test_no_names_are_listed_but_those_that_begin_alike",
+        "each task lists the timeline, and the time of another action counts",
+    ),
+    Mutant(
         "a large file on Azure or Google takes a name that is taken",
         within("object_storage._Upload.__init__", FileExistsError=FileNotFoundError),
         f"{OBJECTS}::test_a_large_file_is_sent_in_parts",
@@ -3237,7 +3243,7 @@ LOCKS_AND_TURNS = [
     ),
     Mutant(
         "a task takes the time of a rollback",
-        within("open_instant._is_anothers", _CONCURRENT=()),
+        within("open_instant._is_anothers", steps_at=returns([])),
         f"{LATE}::test_a_task_took_the_time_of_a_rollback",
         "P5: two actions share a time",
     ),

@@ -104,7 +104,9 @@ def _complete(
         return None
     check_not_undone(pending, timeline, instant)
     with translate_rollback_errors(pending, time), heartbeating(pending, time):
-        tried = _first_try(messages[0])
+        # Otherwise each try has the same files, and the put of the manifest finds an earlier one.
+        may_differ = batch.plan.options.batches_per_commit > 1 or any(m.staged for m in messages)
+        tried = _first_try(messages[0]) if may_differ else None
         statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
         with excluding(pending, clock, pauses) as exclusion:
             step = partial(_try_to_commit, messages, instant, statuses, tried, timeline, exclusion)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -212,6 +212,25 @@ def test_a_file_is_read_and_a_folder_listed_by_one_request(
     assert storage.list("empty") == storage.list("empty", recursive=True) == []
     assert storage.list("empty", folders=True) == []
     assert len(sent) == 6
+
+
+def test_no_names_are_listed_but_those_that_begin_alike(
+    storage: RetryingStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from s3fs import S3FileSystem
+
+    listed: list[str] = []
+    call = S3FileSystem.call_s3
+
+    def noting(self: object, method: str, **given: object) -> dict[str, Any]:
+        answer = call(self, method, **given)
+        listed.extend(entry["Key"].rpartition("/")[2] for entry in answer["Contents"])
+        return cast(dict[str, Any], answer)
+
+    for name in ("20.commit", "20.inflight", "21.commit"):
+        storage.put_if_absent(f"a/{name}", b"")
+    monkeypatch.setattr(S3FileSystem, "call_s3", noting)
+    assert storage.names("a", "20") == listed == ["20.commit", "20.inflight"]
 
 
 def test_a_put_whose_answer_is_lost_is_found_out(storage: RetryingStorage) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, PathEscapeError, StorageError
 from hoodie_ds.storage import streams
-from hoodie_ds.storage.protocol import FileStatus, Storage
+from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
 from hoodie_ds.transaction.heartbeat import storage_now_ms
 
 PART = 5 << 20
@@ -137,6 +137,15 @@ def test_listing(storage: Storage) -> None:
     assert paths("a/x", folders=True) == ["a/x/y"]
     assert paths("b") == paths("b/c") == paths("nothing", recursive=True) == []
     assert paths("nothing", folders=True) == []
+
+
+def test_names_that_begin_alike(storage: Storage) -> None:
+    for name in ("20", "20.commit", "201.commit", "21.commit", "2/20.commit"):
+        storage.put_if_absent(f"a/{name}", b"")
+    assert sorted(names_in(storage, "a", "20")) == ["20", "20.commit", "201.commit"]
+    assert names_in(storage, "a", "20.commit") == ["20.commit"]
+    assert {"20", "20.commit", "201.commit", "21.commit"} <= set(names_in(storage, "a"))
+    assert names_in(storage, "a", "3") == names_in(storage, "nothing", "20") == []
 
 
 def test_deleting(storage: Storage) -> None:
