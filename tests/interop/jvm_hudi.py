@@ -285,9 +285,15 @@ class JvmHudi:
         reply = self._call("lock_file", text=text)
         return list(reply["values"]), str(reply["text"])
 
-    def storage_lock(self, url: str, owner: str, takes: bool) -> bool:
-        """Take or release the lock of the table at a URL of S3; whether it was taken."""
-        return bool(self._call("storage_lock", url=url, owner=owner, takes=takes)["taken"])
+    def storage_lock(
+        self, url: str, owner: str, takes: bool, options: Mapping[str, str] | None = None
+    ) -> bool:
+        """Take or release the lock of the table at a URL of S3; whether it was taken.
+
+        The options are those of the first call for an owner.
+        """
+        given = {"url": url, "owner": owner, "takes": takes, "options": dict(options or {})}
+        return bool(self._call("storage_lock", **given)["taken"])
 
     def kill(self) -> None:
         """End the JVM at once, as a machine does that fails; it answers no call any more."""

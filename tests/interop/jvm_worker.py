@@ -299,6 +299,8 @@ def storage_lock(spark: SparkSession, request: Request) -> Request:
         made.setAccessible(True)
         properties = jvm.org.apache.hudi.common.config.TypedProperties()
         properties.setProperty("hoodie.base.path", request["url"])
+        for key, text in request["options"].items():
+            properties.setProperty(key, text)
         given = (
             owner,
             properties,

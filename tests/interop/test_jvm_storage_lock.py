@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hoodie_ds import HoodieTable
 from hoodie_ds.environment import SystemClock
+from hoodie_ds.errors import LockTimeoutError
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import MemoryStorage, SimClock
 from hoodie_ds.timeline.paths import TABLE_LOCK
 from hoodie_ds.transaction.storage_lock import LockFile, StorageLock
-from tests.interop.jvm_hudi import JvmHudi, JvmHudiError
+from tests.interop.jvm_hudi import JvmHudi, JvmHudiError, find_installation
 from tests.s3_server import S3Server
+from tests.tables import TRIPS, found, trips
 
 pytestmark = pytest.mark.jvm
+
+BRIEF = {
+    "hoodie.write.lock.storage.validity.timeout.secs": "10",
+    "hoodie.write.lock.storage.renew.interval.secs": "1",
+}
+SHARED = {
+    **TRIPS,
+    **BRIEF,
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.lock.provider": (
+        "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
+    ),
+}
+DYING = """
+import json, os, signal, sys
+from hoodie_ds import HoodieTable
+from hoodie_ds.transaction.exclusive_commit import Exclusion
+from tests.tables import trips
+
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Exclusion.apply_pending = killed  # which a commit calls first under the lock
+HoodieTable(sys.argv[1], json.loads(sys.argv[2])).upsert(trips(("a", "x", 2, 2.0)))
+"""
 
 
 def test_hudi_reads_and_writes_the_lock_file_as_we_do(jvm_hudi: JvmHudi) -> None:
@@ -91,3 +127,50 @@ def test_their_lock_and_ours_exclude_each_other(
     last = ours("f")
     assert last.try_take()
     last.release()
+
+
+@pytest.mark.slow
+def test_a_writer_of_ours_takes_the_lock_of_a_killed_jvm(s3: S3Server, tmp_path: Path) -> None:
+    url = f"{s3.endpoint}/tables{tmp_path}"
+    options = {**SHARED, **s3.table_options}
+    table = HoodieTable(s3.url(tmp_path), options)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
+    with (
+        JvmHudi(find_installation(os.environ), tmp_path, os.environ) as theirs,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert theirs.storage_lock(url, f"{tmp_path}", True, BRIEF)
+        with pytest.raises(LockTimeoutError):  # for longer than the lock lasts without renewal
+            HoodieTable(
+                s3.url(tmp_path), {**options, "hoodie.write.lock.wait_time_ms": "15000"}
+            ).upsert(trips(("b", "y", 2, 2.0)))
+        waiting = pool.submit(table.upsert, trips(("a", "x", 3, 3.0)))
+        time.sleep(2)
+        assert not waiting.done()
+        killed = time.monotonic()
+        theirs.kill()
+        waiting.result(timeout=60)
+        assert time.monotonic() - killed > 5
+    assert found(table) == [("a", "x", 3, 3.0), ("b", "y", 1, 1.0)]
+
+
+@pytest.mark.slow
+def test_the_jvm_takes_the_lock_of_a_killed_writer_of_ours(
+    jvm_hudi: JvmHudi, s3: S3Server, tmp_path: Path
+) -> None:
+    path, url = s3.url(tmp_path), f"{s3.endpoint}/tables{tmp_path}"
+    options = {**SHARED, **s3.table_options}
+    table = HoodieTable(path, options)
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    dead = subprocess.run([sys.executable, "-c", DYING, path, json.dumps(options)], check=False)
+    assert dead.returncode == -signal.SIGKILL
+    killed, takes = time.monotonic(), 0
+    while not jvm_hudi.storage_lock(url, f"{tmp_path}", True, BRIEF):
+        takes += 1
+        assert time.monotonic() - killed < 60
+        time.sleep(0.5)
+    assert takes > 0
+    jvm_hudi.storage_lock(url, f"{tmp_path}", False)
+    assert found(table) == [("a", "x", 1, 1.0)]
+    table.upsert(trips(("b", "y", 3, 3.0)))
+    assert found(table) == [("a", "x", 1, 1.0), ("b", "y", 3, 3.0)]
