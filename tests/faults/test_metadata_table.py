@@ -20,15 +20,34 @@ from hoodie_ds.table.table import find_table
 from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
 from hoodie_ds.timeline.file_changes import file_changes
 from tests.faults import cleans, rewriting, undoing
-from tests.faults.scenarios import BEGUN, TWO, VERSIONS, Scenario
+from tests.faults.scenarios import (
+    BEGUN,
+    BLOOM,
+    BOTH,
+    COW,
+    MOR,
+    ONE,
+    RECORDS,
+    TWO,
+    VERSIONS,
+    Scenario,
+)
 from tests.faults.services import Check, Killed, Make, one_in
 from tests.faults.stream import Step
 from tests.faults.swept import Sweep
+from tests.integration.test_record_index_kept import assert_indexed
 from tests.metadata_tables import Recorder
 from tests.tables import found
 from tests.tiers import by_day, in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+OF_PARTITIONS = {
+    **BLOOM,
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+    "hoodie.metadata.record.level.index.min.filegroup.count": "2",
+}
+EMPTIED = (Step(ONE), Step(ONE, "delete"))
 
 SERVICES: dict[str, Make[Killed]] = {
     "compaction": rewriting.KILLED["compaction"],
@@ -156,6 +175,41 @@ def test_one_is_made_wherever_its_process_ends(version: str) -> None:
         assert_kept(left, is_settled=True)
 
     assert sweep(swept.start, swept.play, check, CRASHES) > 50
+
+
+RECORDED: dict[str, Scenario] = {
+    "record index of each partition, cow": Scenario(
+        EMPTIED, (Step(ONE), Step(BOTH, tasks=2)), {**COW, **OF_PARTITIONS}
+    ),
+    "record index of each partition, mor": Scenario(
+        EMPTIED, (Step(ONE), Step(BOTH, tasks=2)), {**MOR, **OF_PARTITIONS}
+    ),
+    "secondary index, cow": Scenario(EMPTIED, (Step(ONE), Step(TWO)), {**COW, **RECORDS}),
+    "secondary index, mor": Scenario(EMPTIED, (Step(ONE), Step(TWO)), {**MOR, **RECORDS}),
+}
+"""Tables with indexes of their rows."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECORDED)
+def test_indexes_of_rows_are_right_wherever_a_process_ends(name: str) -> None:
+    swept = Sweep(name, RECORDED[name], "9")
+    if name.startswith("secondary"):
+        recorder = Recorder(swept.start)
+        recorder.add(secondary_index_by_ts=[f"secondary-index-by-ts-000{n}-0" for n in range(2)])
+        recorder.define(secondary_index_by_ts=("ts", "V2"))
+    whole = swept.check
+
+    def check(left: MemoryStorage, raised: BaseException | None) -> None:
+        assert_indexed(left)
+        recovered = left.copy()
+        swept.recover(recovered)
+        assert_indexed(recovered)
+        whole(left, raised)
+        assert_indexed(left)
+
+    some = one_in(3, check)
+    assert sweep(swept.start, swept.play, some, CRASHES) > 100
 
 
 SWITCHES = {

@@ -155,6 +155,21 @@ def test_a_read_of_one_partition_of_10_000_opens_few_files(
     assert len(by.partitions()) == 10_000
 
 
+@pytest.mark.parametrize("version", ["9", pytest.param("6", marks=pytest.mark.slow)])
+def test_a_query_of_one_of_many_files_opens_one(tmp_path: Path, version: str) -> None:
+    """By statistics of columns; those of partitions, in version 9, leave out their partitions."""
+    options = {**TRIPS, VERSION: version, "hoodie.metadata.enable": "true"}
+    options["hoodie.metadata.index.column.stats.enable"] = "true"
+    table = HoodieTable(str(tmp_path), options)
+    table.upsert(trips(*((f"k{number}", f"c{number}", number, 1.0) for number in range(60))))
+    storage = FaultyStorage(LocalStorage(str(tmp_path)))
+    rows = HoodieTable(str(tmp_path), storage=storage).read(filter="ts = 37")
+    assert rows["id"].to_pylist() == ["k37"]
+    done = [one.path for one in storage.recorder.operations if one.kind in OPENED]
+    assert len({path for path in done if path.endswith(".parquet")}) == 1
+    assert len(set(done)) < 20
+
+
 def test_it_is_not_opened_where_it_is_switched_off(tmp_path: Path) -> None:
     history(tmp_path, "9")
     recorded(tmp_path)

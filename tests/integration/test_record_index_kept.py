@@ -119,7 +119,8 @@ def assert_indexed(storage: Storage) -> None:
 
 def assert_values_indexed(table: Table, metadata: MetadataTable) -> None:
     """Compare each secondary index with the values of a column, which have nothing to escape."""
-    rows = HoodieTable(table.storage.root, {"hoodie.metadata.enable": "false"}).read()
+    by_folders = {"hoodie.metadata.enable": "false"}
+    rows = HoodieTable(table.storage.root, by_folders, storage=table.storage).read()
     for name in (one for one in metadata.partitions if one.startswith("secondary_index_")):
         column = name.rpartition("_")[2]
         there = zip(*(rows.column(one).to_pylist() for one in (column, RECORD_KEY)), strict=True)
