@@ -30,6 +30,7 @@ FIGURES = {
     "services": "What table services cost",
     "reading": "Reading without Spark",
     "changes": "Changing rows without Spark",
+    "metadata": "What a metadata table costs and saves",
 }
 
 
