@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import hoodie_ds
@@ -16,10 +17,21 @@ from hoodie_ds.errors import OptionError, ReplayMismatchError, WriteConflictErro
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.timeline.file_changes import file_changes
-from tests.spark.test_changes_by_filter import BUCKETS, IN_EVERY_TABLE, NUMBERED, filled
+from tests.spark.applications import Application
+from tests.spark.test_changes_by_filter import BUCKETS, IN_EVERY_TABLE, NUMBERED, TABLES, filled
 from tests.tables import found, trips
+from tests.tally import tally
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.spark
+
+KILLS = [
+    ("bucket, MOR", ("data file whole", "manifest put")),
+    ("bloom, COW", ("instant open", "completed file put")),
+    ("global, MOR", ("data file in the middle", "turn taken")),
+    ("no keys", ("before commit", "committed")),
+]
+"""Points at which one driver after the other dies."""
 
 CHANGES = trips(
     *((f"k{n}", f"c{n % 4}", 2, None if n % 3 == 0 else n + 0.5) for n in range(0, 60, 2))
@@ -120,3 +132,34 @@ def test_a_conflict_leaves_nothing_that_looks_alive(
         "k4": 60.0,
         "new": 2.5,
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "points"), by_day(KILLS, KILLS[:1]))
+def test_a_driver_killed_within_a_merge(tmp_path: Path, kind: str, points: tuple[str, ...]) -> None:
+    """SIGKILL; the application is started again with the same number."""
+    options = TABLES[kind]
+    table = filled(tmp_path / "t", options)
+    changes = [(f"k{n}", f"c{n % 4}", 9 if n % 3 == 0 else 2, n + 0.5) for n in range(0, 60, 2)]
+    pq.write_table(trips(*changes), tmp_path / "source.parquet")
+    before = {row[0]: row for row in found(table)}
+    after = dict(before)
+    for name, city, ts, fare in changes:
+        old = after.pop(name, None)
+        if old is None:
+            after[name] = (name, city, ts, fare)
+        elif ts != 9:
+            after[name] = (*old[:3], old[3] + fare)
+    job = {"path": str(tmp_path / "t"), "options": {**options, **NUMBERED}}
+    application = Application(tmp_path, "merge_job", job)
+    try:
+        for point in points:
+            application.run_until_killed(point, after=0)
+            assert found(table) in (sorted(before.values()), sorted(after.values()))
+        assert application.run().split() == ["True"]
+    finally:
+        application.end()
+    assert found(table) == sorted(after.values())
+    assert len(table.timeline.commits) == 3
+    assert not table.inspect.verify().findings
+    tally("Spark drivers killed", len(points))
