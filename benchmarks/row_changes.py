@@ -3,21 +3,24 @@
     .venv/bin/python benchmarks/row_changes.py WORK [--rows 3000000] [--megabytes 4000] [--rounds 5]
 
 Each statement changes 1 % of the rows by a predicate on the column that they are sorted by, or
-merges a source of a tenth, half of it new. Each run has a copy of the table of its own, and both
-sides run in turns. Then each statement changes a table of so many bytes in a process of its own,
-whose peak is that of the interpreter and all libraries too.
+merges a source of a tenth, half of it new, which is made as it is read. Each run has a copy of the
+table of its own, and both sides run in turns. Then each statement changes a table of so many bytes,
+in files of half a gigabyte, in a process of its own, whose peak is that of the interpreter and all
+libraries too.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,14 +35,21 @@ OPTIONS = {
     "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.index.type": "SIMPLE",
     "hoodie.parquet.small.file.limit": "0",  # a file group for each insert
+    "hoodie.parquet.max.file.size": str(1 << 30),
 }
+MEMORY = {"write.task.max.size": "256"}
+TYPE = "hoodie.datasource.write.table.type"
+TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
 FILE_ROWS = 125_000
+LARGE_FILE_ROWS = 4_800_000
+PIECE_ROWS = 100_000
 ROW_BYTES = 105
 """Bytes that a row takes in a file, about: its note does not shrink."""
 GOAL_RATIO = 1.0
 GOAL_MB = 1_000
 
 Work = Callable[[Path, int], object]
+Insert = Callable[[Path, pa.RecordBatchReader], object]
 
 
 def sorted_rows(first: int, count: int) -> pa.Table:
@@ -56,20 +66,26 @@ def sorted_rows(first: int, count: int) -> pa.Table:
     )
 
 
-def made(path: Path, rows: int, theirs: bool) -> None:
-    """Make a table of so many rows."""
+def reader(first: int, end: int) -> pa.RecordBatchReader:
+    """The same from one number to another, made as they are read."""
+
+    def pieces() -> Iterator[pa.RecordBatch]:
+        for at in range(first, end, PIECE_ROWS):
+            yield from sorted_rows(at, min(PIECE_ROWS, end - at)).to_batches()
+
+    return pa.RecordBatchReader.from_batches(sorted_rows(0, 1).schema, pieces())
+
+
+def made(path: Path, rows: int, file_rows: int, insert: Insert) -> None:
+    """Make a table of so many rows, in files of so many."""
     shutil.rmtree(path, ignore_errors=True)
-    for first in range(0, rows, FILE_ROWS):
-        some = sorted_rows(first, min(FILE_ROWS, rows - first))
-        if theirs:
-            write_deltalake(path, some, mode="append")
-        else:
-            HoodieTable(path, OPTIONS).insert(some)
+    for first in range(0, rows, file_rows):
+        insert(path, reader(first, min(first + file_rows, rows)))
 
 
-def source(rows: int) -> pa.Table:
+def source(rows: int) -> pa.RecordBatchReader:
     """A tenth of the rows: half of it the last ones of the table, and half behind them."""
-    return sorted_rows(rows - rows // 20, rows // 10)
+    return reader(rows - rows // 20, rows + rows // 20)
 
 
 def bounds(rows: int) -> str:
@@ -82,12 +98,12 @@ def in_parts(rows: int) -> list[str]:
 
 
 OURS: dict[str, Work] = {
-    "delete of 1 %": lambda path, rows: HoodieTable(path).delete(where=in_parts(rows)),
-    "update of 1 %": lambda path, rows: HoodieTable(path).update(
+    "delete of 1 %": lambda path, rows: HoodieTable(path, MEMORY).delete(where=in_parts(rows)),
+    "update of 1 %": lambda path, rows: HoodieTable(path, MEMORY).update(
         {"fare": expr("fare * 1.1")}, in_parts(rows)
     ),
     "merge of a tenth": lambda path, rows: (
-        HoodieTable(path)
+        HoodieTable(path, MEMORY)
         .merge(source(rows), "id")
         .when_matched_update_all()
         .when_not_matched_insert_all()
@@ -121,28 +137,35 @@ def seconds(work: Work, table: Path, rows: int) -> float:
 
 def side_by_side(folder: Path, rows: int, rounds: int) -> None:
     """Run each statement on both sides in turns."""
-    made(folder / "ours", rows, theirs=False)
-    made(folder / "theirs", rows, theirs=True)
+    ours, theirs = folder / "ours", folder / "theirs"
+    made(ours, rows, FILE_ROWS, lambda path, some: HoodieTable(path, OPTIONS).insert(some))
+    made(theirs, rows, FILE_ROWS, partial(write_deltalake, mode="append"))
     for name, work in OURS.items():
-        runs: list[tuple[float, float]] = []
-        for _ in range(rounds + 1):
-            theirs = seconds(THEIRS[name], folder / "theirs", rows)
-            runs.append((theirs, seconds(work, folder / "ours", rows)))
+        runs = [
+            (seconds(THEIRS[name], theirs, rows), seconds(work, ours, rows))
+            for _ in range(rounds + 1)
+        ]
         medians = [statistics.median(side) for side in zip(*runs[1:], strict=True)]
         what = f"{name} of {rows:,} rows"
         emit(f"deltalake, {what}", medians[0])
         emit(f"HoodieTable, {what}", medians[1], against=f"deltalake, {what}", goal=GOAL_RATIO)
 
 
-def peaks(folder: Path, megabytes: int) -> None:
-    """Run each statement of ours in a process of its own."""
+def peaks(folder: Path, megabytes: int, kind: str) -> None:
+    """Run each statement of ours in a process of its own, with a table that shares its files."""
     rows = megabytes * 1_000_000 // ROW_BYTES
-    made(folder / "large", rows, theirs=False)
-    size = sum(file.stat().st_size for file in (folder / "large").glob("*.parquet")) // 1_000_000
+    large, copy = folder / kind, folder / f"{kind}-copy"
+    options = {**OPTIONS, TYPE: kind}
+    made(large, rows, LARGE_FILE_ROWS, lambda path, some: HoodieTable(path, options).insert(some))
+    size = sum(file.stat().st_size for file in large.glob("*.parquet")) // 1_000_000
     for name in OURS:
-        command = [sys.executable, __file__, str(folder / "large"), "--rows", str(rows)]
-        run = subprocess.run([*command, "--only", name], check=True, capture_output=True, text=True)
-        emit(f"peak memory, {name}, table of {size} MB, MB", int(run.stdout), goal=GOAL_MB)
+        shutil.copytree(large, copy, copy_function=os.link)
+        command = [sys.executable, __file__, str(copy), "--rows", str(rows), "--only", name]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
+        what = f"{name}, {kind.lower().replace('_', '-')} table of {size} MB"
+        emit(f"peak memory, {what}, MB", int(run.stdout), goal=GOAL_MB)
+        shutil.rmtree(copy)
+    shutil.rmtree(large)
 
 
 def main() -> None:
@@ -161,7 +184,8 @@ def main() -> None:
         return
     given.work.mkdir(parents=True, exist_ok=True)
     side_by_side(given.work, given.rows, given.rounds)
-    peaks(given.work, given.megabytes)
+    for kind in TYPES:
+        peaks(given.work, given.megabytes, kind)
     shutil.rmtree(given.work)
 
 

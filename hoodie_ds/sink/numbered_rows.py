@@ -13,17 +13,24 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, Numbers, as_numpy, one_chunk
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.sink.row_change import same_values
-from hoodie_ds.storage.memory_map import mapped_copy
+from hoodie_ds.storage.memory_map import mapped_copy, release
 
 _HELD_BYTES: Final = 256 << 20
 """Arrow bytes of rows that are held in memory, if they need not be there anyway."""
+_NOT_MAPPED: Final = memoryview(b"")
 
 
 class NumberedRows:
-    """Rows in memory, or in a memory map."""
+    """Rows in memory, or in a memory map, of which no more than is looked at stays in memory."""
 
-    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        mapped: memoryview = _NOT_MAPPED,
+    ) -> None:
         self.schema = schema
+        self._mapped = mapped
         self._batches = [batch for batch in batches if batch.num_rows]
         ends = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
         self._starts, self.num_rows = ends[:-1], int(ends[-1])
@@ -47,13 +54,15 @@ class NumberedRows:
                 for batch in batches:
                     file.write_batch(batch)
 
-        file = pa.ipc.open_file(pa.py_buffer(mapped_copy("the source of a merge", write)))
-        return cls(schema, map(file.get_batch, range(file.num_record_batches)))
+        mapped = mapped_copy("the source of a merge", write)
+        file = pa.ipc.open_file(pa.py_buffer(mapped))
+        return cls(schema, map(file.get_batch, range(file.num_record_batches)), mapped)
 
     def pieces(self) -> Iterator[tuple[Numbers, pa.Table]]:
         """Yield all rows, some at a time, with their numbers."""
         for start, batch in zip(self._starts.tolist(), self._batches, strict=True):
             yield np.arange(start, start + batch.num_rows), pa.Table.from_batches([batch])
+            release(self._mapped)
 
     def take(self, numbers: Numbers) -> pa.Table:
         """Return rows by their numbers; only batches that have some are looked at."""
@@ -64,6 +73,7 @@ class NumberedRows:
             self._batches[at].take(pa.array(ascending[which == at] - self._starts[at]))
             for at in np.unique(which).tolist()
         ]
+        release(self._mapped)
         found = pa.Table.from_batches(parts, schema=self.schema)
         if (order[1:] > order[:-1]).all():
             return found
@@ -84,11 +94,13 @@ class RowIndex:
             hashes.append(_hashes(piece)[whole])
             numbers.append(at[whole])
         every, self._numbers = np.concatenate(hashes), np.concatenate(numbers)
+        del hashes, numbers
         order = np.argsort(every, kind="stable")
-        self._numbers = self._numbers[order]
-        self._starts = self._grouped(every[order])
-        self._hashes = every[order][self._starts]
-        self.sizes: Numbers = np.diff(self._starts, append=len(order))
+        every, self._numbers = every[order], self._numbers[order]
+        del order
+        self._starts = self._grouped(every)
+        self._hashes = every[self._starts]
+        self.sizes: Numbers = np.diff(self._starts, append=len(every))
 
     def find(self, rows: pa.Table) -> Numbers:
         """Return the group of each of some rows with the same columns; -1 for none."""

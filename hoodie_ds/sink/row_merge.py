@@ -136,9 +136,8 @@ class RowMerge:
         """Return the clauses for some rows."""
         return [clause for clause in self.clauses if clause.matching is matching]
 
-    @cached_property
     def index(self) -> RowIndex:
-        """Finds the rows of the source that match."""
+        """Return what finds the rows of the source that match."""
         return RowIndex(self._keys)
 
     @cached_property

@@ -365,7 +365,7 @@ _BY_MERGE = "tests/integration/test_merges.py"
 SOURCE_MERGES = [
     Mutant(
         "one of several source rows for a row is taken",
-        Text("if self._of_matched and (self.merge.index.sizes[found] > 1).any():", "if False:"),
+        Text("if self._of_matched and (self._index.sizes[found] > 1).any():", "if False:"),
         f"{_BY_MERGE}::test_two_source_rows_for_one_row_are_refused",
         "what a row becomes is a matter of chance",
     ),
@@ -380,6 +380,13 @@ SOURCE_MERGES = [
         Text("return not self._summary.has_nulls and all(", "return all("),
         f"{_BY_MERGE}::test_a_key_of_nulls_is_not_doubled[options1]",
         "P23: a key is there twice, or one row takes the place of another",
+    ),
+    Mutant(
+        "rows on disk stay in memory once they are looked at",
+        within("NumberedRows.take", release=nothing),
+        "tests/unit/sink/test_numbered_rows.py::"
+        "test_of_rows_on_disk_no_more_stay_in_memory_than_are_looked_at",
+        "a source larger than memory fills it",
     ),
     Mutant(
         "null equals null",

@@ -65,14 +65,15 @@ def merged_rows(plan: WritePlan, counts: MergeCounts) -> Iterator[pa.RecordBatch
     """
     places, changed = Places(plan), ChangedRows(plan, counts)
     yield from changed.rows(scan_for_merge(plan), places)
-    unmatched, keys = changed.unmatched, NewKeys(plan)
-    for numbers, rows in changed.merge.source.pieces():
+    merge, unmatched, keys = changed.merge, changed.unmatched, NewKeys(plan)
+    del changed  # and the index of the source, which is as large as its keys
+    for numbers, rows in merge.source.pieces():
         for _, new in new_rows(plan, rows.filter(pa.array(unmatched[numbers]))):
             keys.add(new)
             counts.inserted += new.num_rows
             yield from places.of_new(new).to_batches()
     keys.check()
-    if keys.are_some and not changed.merge.finds_keys(plan.table.properties):
+    if keys.are_some and not merge.finds_keys(plan.table.properties):
         scan = SnapshotQuery(pinned(plan)).plan(keys.where_stored)
         keys.check_not_among(stored_keys(plan, scan))
 
@@ -101,7 +102,8 @@ class ChangedRows:
 
     def __init__(self, plan: WritePlan, counts: MergeCounts) -> None:
         self.merge = merge_in(plan)
-        self._matched = np.zeros(len(self.merge.index.sizes), np.bool_)
+        self._index = self.merge.index()
+        self._matched = np.zeros(len(self._index.sizes), np.bool_)
         self._plan = plan
         self._counts = counts
         self._of_matched = self.merge.of_rows(Matching.MATCHED)
@@ -111,7 +113,7 @@ class ChangedRows:
     def unmatched(self) -> Mask:
         """Which rows of the source have matched none so far."""
         unmatched = np.ones(self.merge.source.num_rows, np.bool_)
-        unmatched[self.merge.index.numbers(self._matched)] = False
+        unmatched[self._index.numbers(self._matched)] = False
         return unmatched
 
     def rows(self, scan: ScanPlan, places: Places) -> Iterator[pa.RecordBatch]:
@@ -131,15 +133,15 @@ class ChangedRows:
 
     def _of(self, rows: pa.Table) -> Iterator[pa.Table]:
         """The rows that change, as they become."""
-        groups = self.merge.index.find(self.merge.matched_by(rows, self.merge.pairs))
+        groups = self._index.find(self.merge.matched_by(rows, self.merge.pairs))
         here = groups >= 0
         found, others = groups[here], rows.filter(pa.array(~here))
-        if self._of_matched and (self.merge.index.sizes[found] > 1).any():
+        if self._of_matched and (self._index.sizes[found] > 1).any():
             raise self._ambiguous(found)
         self._matched[found] = True
         if self._of_matched and len(found):
             target = rows.filter(pa.array(here))
-            source = self.merge.source.take(self.merge.index.first(found))
+            source = self.merge.source.take(self._index.first(found))
             yield from self._by(self._of_matched, target, joined(target, source))
         if self._of_others and others.num_rows:
             yield from self._by(self._of_others, others, joined(others, None))
@@ -170,8 +172,8 @@ class ChangedRows:
         return _marked(plan, new.filter(pa.array(winning(plan, old, new))))
 
     def _ambiguous(self, found: Numbers) -> MergeCardinalityError:
-        sizes = self.merge.index.sizes[found]
-        row = self.merge.source.take(self.merge.index.first(found[sizes > 1][:1]))
+        sizes = self._index.sizes[found]
+        row = self.merge.source.take(self._index.first(found[sizes > 1][:1]))
         shown = row.select([*self.merge.pairs.values()]).to_pylist()[0]
         return MergeCardinalityError(
             f"{sizes.max()} rows of the source match one row of the table, those with {shown}; "

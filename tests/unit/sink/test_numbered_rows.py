@@ -8,6 +8,7 @@ import pytest
 
 from hoodie_ds.sink import numbered_rows
 from hoodie_ds.sink.numbered_rows import NumberedRows, RowIndex, comparable
+from tests.unit.storage.test_memory_map import resident_kb
 
 KEYS = pa.table(
     {"k": ["b", "a", None, "b", "c", "a", "b"], "n": [1, 1, 1, 1, None, 2, 1]},
@@ -52,3 +53,20 @@ def test_equal_floats_have_equal_bits() -> None:
     rows = comparable(pa.table({"x": pa.array([0.0, -0.0, nan, -nan, None], pa.float32())}))
     index = RowIndex(rows_of(rows, 2))
     assert sorted(index.sizes.tolist()) == [2, 2]
+
+
+def test_of_rows_on_disk_no_more_stay_in_memory_than_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(numbered_rows, "_HELD_BYTES", 0)
+    step, values = 1 << 17, np.arange(1 << 21)
+    given = pa.table({"n": values})
+    rows = NumberedRows.spooled(given.schema, iter(given.to_batches(step)))
+    before = resident_kb()
+    for numbers, piece in rows.pieces():
+        assert (piece["n"].to_numpy() == numbers).all()
+        assert resident_kb() - before < values.nbytes // 4 >> 10
+    for start in range(0, len(values), step):
+        some = values[start : start + step]
+        assert (rows.take(some)["n"].to_numpy() == some).all()
+        assert resident_kb() - before < values.nbytes // 4 >> 10

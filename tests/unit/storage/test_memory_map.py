@@ -28,7 +28,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     return storage
 
 
-def _resident_kb() -> int:
+def resident_kb() -> int:
     """Memory of this process in maps of files, in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = [line for line in lines if line.startswith("RssFile")]
@@ -54,11 +54,11 @@ def test_a_missing_file_is_reported(storage: Storage) -> None:
 
 
 def test_pieces_are_all_of_the_bytes_and_stay_in_memory_one_at_a_time(storage: Storage) -> None:
-    data, before = memory_map(storage, "large"), _resident_kb()
+    data, before = memory_map(storage, "large"), resident_kb()
     found = []
     for piece in pieces(data[1:]):
         found.append(bytes(piece))
-        assert _resident_kb() - before < len(CONTENT) // 2 >> 10
+        assert resident_kb() - before < len(CONTENT) // 2 >> 10
     assert b"".join(found) == CONTENT[1:]
 
 
