@@ -51,10 +51,9 @@ class Application:
         with self.log("out", number).open("wb") as out, self.log("err", number).open("wb") as err:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"tests.spark.{self.module}", str(file)],
-                cwd=ROOT,
+                cwd=self.folder,
                 env={
                     **os.environ,
-                    # Spark's workers start elsewhere.
                     "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
                     fail_points.FOLDER: str(self.points),
                 },

@@ -1,4 +1,7 @@
-"""A Spark cluster of two hosts, which speculation asks for: no second attempt on a task's host."""
+"""A Spark cluster of two hosts.
+
+Speculation asks for it, which starts no second attempt on a task's host. One host may die.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -16,8 +20,20 @@ SPARK = Path(pyspark.__file__).parent
 DEPLOY = "org.apache.spark.deploy"
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """A master, whose address is `url`, and workers."""
+
+    url: str
+    started: list[subprocess.Popen[bytes]]
+
+    def kill_worker(self) -> None:
+        """Kill a worker with its executors."""
+        os.killpg(self.started[-1].pid, signal.SIGKILL)
+
+
 @contextmanager
-def two_hosts(folder: Path) -> Iterator[str]:
+def two_hosts(folder: Path) -> Iterator[Cluster]:
     """Start a master, and workers of one core under two of this machine's addresses."""
     folder.mkdir()
     with socket.socket() as free:
@@ -34,7 +50,7 @@ def two_hosts(folder: Path) -> Iterator[str]:
     ]
     started = [_start(command, folder / f"{i}.log") for i, command in enumerate(commands)]
     try:
-        yield url
+        yield Cluster(url, started)
     finally:
         for process in started:
             os.killpg(process.pid, signal.SIGKILL)

@@ -17,14 +17,20 @@ from tests.spark import fail_points
 SCHEMA = "id bigint, city string, ts bigint, v string, filler string"
 
 
+def has_fail_points(job: dict[str, Any]) -> bool:
+    """Whether the workers import what the driver does: they are its own, and run its Python."""
+    return not (job.get("remote") or job.get("python"))
+
+
 def build(job: dict[str, Any]) -> SparkSession:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = job.get("python", sys.executable)
     os.environ[fail_points.DRIVER] = str(os.getpgid(0))
     builder = SparkSession.builder
     if job.get("remote"):
         return builder.remote(job["remote"]).getOrCreate()
     names = ("PYTHONPATH", fail_points.FOLDER, fail_points.DRIVER)
-    conf = {f"spark.executorEnv.{name}": os.environ[name] for name in names}
+    inherited = names if has_fail_points(job) else ()
+    conf = {f"spark.executorEnv.{name}": os.environ[name] for name in inherited}
     for key, value in {**conf, **job.get("conf", {})}.items():
         builder = builder.config(key, value)
     return (
@@ -68,7 +74,7 @@ def main() -> None:
     if job.get("log_level"):
         spark.sparkContext.setLogLevel(job["log_level"])
     hoodie_ds.register(spark)
-    if not job.get("remote"):
+    if has_fail_points(job):
         fail_points.register(spark)
     rows = source(spark, job)
     if job.get("shuffle"):

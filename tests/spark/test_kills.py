@@ -175,8 +175,8 @@ def test_speculative_attempts(job: Job) -> None:
     for after, seconds in enumerate((60.0, 2.0, 60.0)):
         armed = fail_points.Armed("data file in the middle", "wait", after, seconds)
         armed.put(job.points)
-    with two_hosts(job.folder / "cluster") as url:
-        job.extra = {"master": url, "shuffle": "yes", "conf": conf}
+    with two_hosts(job.folder / "cluster") as cluster:
+        job.extra = {"master": cluster.url, "shuffle": "yes", "conf": conf}
         job.run()
     assert len(fail_points.struck(job.points)) == 3
     done = fail_points.attempts(job.folder)
