@@ -214,11 +214,12 @@ class AlteredColumns:
 def _first(columns: pa.Schema, avro: str) -> dict[str, Any]:
     """The columns of a table that have no numbers yet, with what its schema says of them."""
     record = parse_avro(avro, "table schema")
-    if not _is_plain(record):
-        raise SchemaError(
-            "the table has columns of fixed length, UUIDs, vectors, blobs, or decimals of bytes, "
-            "which this release does not number; alter it with Hudi on the JVM"
-        )
+    for name, kind in zip(record.names, record.children, strict=True):
+        if not _is_plain(kind):
+            raise SchemaError(
+                f"column {name!r} is a VECTOR, BLOB, VARIANT or UUID, or of fixed length, which "
+                "this release does not number; alter the table with Hudi on the JVM"
+            )
     first = numbered_anew(with_meta_columns(columns))
     _say(first, json.loads(avro))
     return first

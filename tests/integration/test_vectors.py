@@ -278,6 +278,19 @@ def test_changes_by_filter_and_merges_take_lists(place: Place) -> None:
     ]
 
 
+def test_batches_add_columns_beside_them_and_no_alteration_does(place: Place) -> None:
+    before = place.storage.files
+    with pytest.raises(SchemaError, match=r"column 'v' is a VECTOR.*does not number"):
+        place.table.alter().add("tip", pa.float64()).execute()
+    assert place.storage.files == before
+    place.table.upsert(items(item("2", 2, OTHER)).append_column("tip", pa.array([1.5])))
+    (place.table.cluster if place.opts[TYPE] == COW else place.table.compact)(DUE)
+    assert rows(place) == [item("1", 1, FULL), item("2", 2, OTHER)]
+    assert sorted(place.table.read(["tip"])["tip"].to_pylist(), key=str) == [1.5, None]
+    kinds = {field["name"]: field["type"] for field in SCHEMA["fields"]}
+    assert all(one == kinds for one in said(place))
+
+
 def test_parts_of_columns_are_converted() -> None:
     """Arrow's slices share the memory of the whole, from a row on."""
     packed = [struct.pack("<3f", n, n, n) if n % 3 else None for n in range(7)]
