@@ -14,6 +14,10 @@ _DENIED: Final = (
     "grant it, or write as another user: that of the Kerberos ticket or, without Kerberos, of "
     "HADOOP_USER_NAME"
 )
+_TICKET: Final = (
+    "let kinit make a ticket, whose cache KRB5CCNAME names, or give the options "
+    "hoodie.py.storage.option.kerberos_principal and kerberos_keytab, a file on each node"
+)
 _NAME: Final = (
     "HDFS takes no ':' in names; for partition paths set "
     "hoodie.datasource.write.partitionpath.urlencode=true"
@@ -42,7 +46,7 @@ _EXCEPTIONS: Final[dict[str, _Meaning]] = {
 _VARIANTS: Final[dict[str, _Meaning]] = {
     "InvalidArgument": (ValueError, _PLACE),
     "SASLError": (PermissionError, _DENIED),
-    "GSSAPIError": (PermissionError, _DENIED),
+    "GSSAPIError": (PermissionError, _TICKET),
     "NoSASLMechanism": (PermissionError, _DENIED),
     "DataTransferError": (ConnectionError, ""),
     "ChecksumError": (ConnectionError, ""),

@@ -14,7 +14,7 @@ import io
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, ClassVar, Literal, cast
+from typing import Any, BinaryIO, ClassVar, Final, Literal, cast
 
 from hoodie_ds.environment import IdSource, RandomIds
 from hoodie_ds.errors import NotFoundError, StorageError
@@ -23,6 +23,9 @@ from hoodie_ds.storage.hdfs_errors import plain
 from hoodie_ds.storage.path import check_path, is_unfinished
 from hoodie_ds.storage.protocol import FileStatus, walked
 from hoodie_ds.storage.streams import GuardedInput, ranges_input
+
+_KERBEROS: Final = ("kerberos_principal", "kerberos_keytab", "kerberos_cache")
+"""Options of the client itself, beside those of Hadoop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +144,15 @@ def connect(place: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     """Return a client of a NameNode, of a nameservice, or of the default file system.
 
     What the options do not say, it takes from ``core-site.xml`` and ``hdfs-site.xml``, where
-    ``HADOOP_CONF_DIR`` or ``HADOOP_HOME`` says, as Hadoop's own clients do.
+    ``HADOOP_CONF_DIR`` or ``HADOOP_HOME`` says, as Hadoop's own clients do. Its user is that of a
+    keytab or of a ticket's cache, if the options name one.
     """
     from hdfs_native import Client
 
     refuse_fork("hdfs_native")
-    return Client(place, dict(options))
+    of_hadoop = dict(options)
+    named = {name: of_hadoop.pop(name) for name in _KERBEROS if name in of_hadoop}
+    return Client(place, of_hadoop, **named)
 
 
 class _Output(io.RawIOBase):

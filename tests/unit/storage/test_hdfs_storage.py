@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
+from contextlib import ExitStack
+from ctypes.util import find_library
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import hdfs_native
@@ -23,6 +28,7 @@ from hoodie_ds.storage.hdfs_storage import HdfsStorage
 from hoodie_ds.storage.retrying import RetryingStorage
 from tests.hdfs_in_memory import HdfsInMemory
 
+_KEYTAB = {"kerberos_principal": "etl@EXAMPLE.ORG", "kerberos_keytab": "/no/such.keytab"}
 _STACK = (
     r"\n\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.startFile(FSNamesystem.java:1)"
 )
@@ -164,9 +170,11 @@ def test_one_of_two_outputs_of_a_name_stays(storage: HdfsStorage) -> None:
 
 
 def test_with_what_a_client_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hdfs_native, "Client", lambda *given: given)
+    monkeypatch.setattr(hdfs_native, "Client", lambda *given, **named: (*given, named))
     options = {"dfs.client.failover.max.attempts": "3"}
-    assert hdfs_storage.connect("hdfs://ns", options) == ("hdfs://ns", options)
+    assert hdfs_storage.connect("hdfs://ns", options) == ("hdfs://ns", options, {})
+    made = hdfs_storage.connect("hdfs://ns", {**options, **_KEYTAB})
+    assert made == ("hdfs://ns", options, _KEYTAB)
     unknown = RuntimeError('InvalidArgument("No NameNode hosts found")')
     monkeypatch.setattr(hdfs_native, "Client", raising(unknown))
     with pytest.raises(StorageError, match=r"hdfs://ns/t'.*No NameNode.* HADOOP_CONF_DIR"):
@@ -182,3 +190,47 @@ def test_the_base_path_is_as_hadoop_writes_it(client: HdfsInMemory) -> None:
         assert storage.root == place.rstrip("/")
         storage.replace("f", str(number).encode())
         assert client.files["/a b/t/f"][0] == str(number).encode()
+
+
+def _numbered(number: int, wire: int, value: bytes) -> bytes:
+    """A field of a message of protocol buffers."""
+    return bytes([number << 3 | wire]) + value
+
+
+def _sized(message: bytes) -> bytes:
+    return bytes([len(message)]) + message
+
+
+def _kerberos_asked() -> bytes:
+    """A NameNode's answer to a client that begins: authenticate by Kerberos."""
+    names = enumerate((b"KERBEROS", b"GSSAPI", b"nn", b"localhost"), 1)
+    way = b"".join(_numbered(number, 2, _sized(name)) for number, name in names)
+    asked = _numbered(2, 0, b"\1") + _numbered(4, 2, _sized(way))
+    call = b"\xdf\xff\xff\xff\x0f"  # -33, as SASL has no call
+    message = _sized(_numbered(1, 0, call) + _numbered(2, 0, b"\0")) + _sized(asked)
+    return len(message).to_bytes(4, "big") + message
+
+
+@pytest.mark.skipif(not find_library("gssapi_krb5"), reason="no library of Kerberos")
+@pytest.mark.parametrize("keytab", [{}, _KEYTAB])
+def test_a_user_without_a_ticket_hears_what_to_do(
+    keytab: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path}/none")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    asks = "<name>hadoop.security.authentication</name><value>kerberos</value>"
+    (tmp_path / "core-site.xml").write_text(
+        f"<configuration><property>{asks}</property></configuration>"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as node, ExitStack() as stack:
+
+        def answer() -> None:
+            client = stack.enter_context(node.accept()[0])
+            client.sendall(_kerberos_asked())
+
+        thread = Thread(target=answer, daemon=True)
+        thread.start()
+        place = f"hdfs://127.0.0.1:{node.getsockname()[1]}/t"
+        with pytest.raises(AccessDeniedError, match=r"kinit.*KRB5CCNAME.*kerberos_keytab"):
+            HdfsStorage(place, keytab).read("f")
+        thread.join(10)
