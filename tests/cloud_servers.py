@@ -4,6 +4,7 @@ A proxy before them makes faults. Faults go by names, so that tests need no seco
 says how often, for each kind of request:
 
 - ``busy-<n>``, ``slow-<n>``: 503 or 429, unheard;
+- ``expired-<n>``: 401, as for a token that has expired;
 - ``lost-<n>``: carried out, and answered 503 all the same;
 - ``dropped-<n>``: carried out, and the connection closed without an answer;
 - ``cut-<n>``: the connection closed in the middle of the answer;
@@ -46,6 +47,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 TOKEN = "never-in-a-message"
 _WORK = Path(__file__).parents[1] / ".work"
 Answer = tuple[int, dict[str, str], bytes]
+_REFUSALS = {"busy": 503, "slow": 429, "expired": 401}
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 
@@ -225,7 +227,7 @@ def proxy(port: int, passed: Callable[..., Answer]) -> Iterator[str]:
             named = unquote(self.path)
             if "comp=batch" in named:  # its body names the files
                 named += unquote(body.decode())
-            fault = re.search(r"(busy|slow|lost|dropped|cut)-(\d+)", named)
+            fault = re.search(r"(busy|slow|expired|lost|dropped|cut)-(\d+)", named)
             kind = ""
             if "denied" in named:
                 return self._answer((403, {}, b"denied, as the test wants"))
@@ -234,8 +236,8 @@ def proxy(port: int, passed: Callable[..., Answer]) -> Iterator[str]:
                 with lock:
                     seen[request] += 1
                     kind = fault[1] if seen[request] <= int(fault[2]) else ""
-            if kind in ("busy", "slow"):
-                return self._answer((503 if kind == "busy" else 429, {}, b"as the test wants"))
+            if kind in _REFUSALS:
+                return self._answer((_REFUSALS[kind], {"retry-after": "1"}, b"as the test wants"))
             headers = {k.lower(): v for k, v in self.headers.items() if k.lower() not in _HOP}
             headers["host"] = f"127.0.0.1:{port}"
             answer = passed(port, self.command, self.path, headers, body)

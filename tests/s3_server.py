@@ -6,8 +6,11 @@ conditional puts could both win, which real S3 excludes. Faults go by names, so 
 second channel:
 
 - a bucket ``lax``: conditions are ignored, as by servers that do not know them;
-- ``busy-<n>`` in a key: the first n requests of each kind are answered 503, unheard;
+- ``busy-<n>``, ``slow-<n>``, ``conflict-<n>`` in a key: the first n requests of each kind are
+  answered 503, 429 or 409, unheard;
+- ``expired-<n>`` in a key: the first n are answered that the credentials have expired;
 - ``lost-<n>`` in a key: the first n are carried out and answered 503 all the same;
+- ``late-<n>`` in a key: the first n are carried out and answered after three seconds;
 - ``denied`` in a key: 403;
 - ``bad-part`` in a key: the second part of a multipart upload is answered 403.
 """
@@ -165,6 +168,16 @@ def _await_port(address: str) -> None:
     raise AssertionError("versitygw did not start")
 
 
+_BUSY = ("503 Service Unavailable", "ServiceUnavailable")
+_REFUSALS = {
+    "busy": _BUSY,
+    "lost": _BUSY,
+    "slow": ("429 Too Many Requests", "TooManyRequests"),
+    "conflict": ("409 Conflict", "ConditionalRequestConflict"),
+    "expired": ("400 Bad Request", "ExpiredToken"),
+}
+
+
 class _Faulty:
     """A WSGI application that answers one request at a time, some of them wrongly."""
 
@@ -174,6 +187,14 @@ class _Faulty:
         self._lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
+        answer, seconds = self._answered(environ, start)
+        time.sleep(seconds)
+        return answer
+
+    def _answered(
+        self, environ: dict[str, Any], start: Callable[..., Any]
+    ) -> tuple[list[bytes], float]:
+        """Return the answer to a request, and how long it is on its way."""
         with self._lock:
             path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
             query = environ.get("QUERY_STRING", "")
@@ -181,17 +202,19 @@ class _Faulty:
                 environ.pop("HTTP_IF_NONE_MATCH", None)
             bad_part = "bad-part" in path and "partNumber=2" in query
             if bad_part or "denied" in path:
-                return self._answer(environ, start, "403 Forbidden", "AccessDenied")
-            fault = re.search(r"(busy|lost)-(\d+)", path)
+                return self._answer(environ, start, "403 Forbidden", "AccessDenied"), 0
+            fault = re.search(r"(busy|slow|conflict|expired|lost|late)-(\d+)", path)
             # An upload tried again has another id.
             request = (method, path + "?" + re.sub("uploadId=[^&]*", "", query))
             self._seen[request] += 1
             if fault is None or self._seen[request] > int(fault[2]):
-                return list(self._application(environ, start))
+                return list(self._application(environ, start)), 0
+            if fault[1] == "late":
+                return list(self._application(environ, start)), 3
             if fault[1] == "lost":
                 list(self._application(environ, lambda *_: None))
                 environ["CONTENT_LENGTH"] = "0"  # it has been read
-            return self._answer(environ, start, "503 Service Unavailable", "ServiceUnavailable")
+            return self._answer(environ, start, *_REFUSALS[fault[1]]), 0
 
     @staticmethod
     def _answer(
@@ -199,7 +222,8 @@ class _Faulty:
     ) -> list[bytes]:
         environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         body = f"<Error><Code>{code}</Code><Message>as the test wants</Message></Error>".encode()
-        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        headers = [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
+        start(status, [*headers, ("Retry-After", "1")])
         return [body]
 
 

@@ -148,6 +148,17 @@ def test_what_is_denied_is_not_tried_again_and_secrets_are_in_no_message(
     assert TOKEN not in repr(storage)
 
 
+def test_credentials_that_expire_are_reported_at_once_and_new_ones_are_used(
+    storage: RetryingStorage,
+) -> None:
+    with pytest.raises(AccessDeniedError):
+        storage.put_if_absent("expired-1/f", b"x")
+    storage.put_if_absent("expired-1/f", b"x")
+    with pytest.raises(AccessDeniedError):
+        storage.read("expired-1/f")
+    assert storage.read("expired-1/f") == b"x"
+
+
 def test_credentials_and_endpoint_may_come_from_the_environment(
     storage: RetryingStorage, server: StoreServer
 ) -> None:

@@ -320,15 +320,42 @@ def test_a_key_that_is_busy_or_gone_is_deleted(
         storage.delete_many(["p/odd"])
 
 
-def test_what_is_busy_for_a_while_is_done(storage: RetryingStorage) -> None:
-    storage.put_if_absent("busy-2/f", b"0123456789")
-    storage.replace("busy-2/f", b"9876543210")
-    assert storage.read("busy-2/f") == b"9876543210"
-    with storage.open_input("busy-2/f") as file:
+@pytest.mark.parametrize(
+    "fault",
+    ["busy", *(pytest.param(name, marks=pytest.mark.slow) for name in ("slow", "conflict"))],
+)
+def test_what_fails_for_a_while_is_done(storage: RetryingStorage, fault: str) -> None:
+    path = f"{fault}-2/f"
+    storage.put_if_absent(path, b"0123456789")
+    storage.replace(path, b"9876543210")
+    assert storage.read(path) == b"9876543210"
+    with storage.open_input(path) as file:
         file.seek(4)
         assert file.read() == b"543210"
-    storage.delete("busy-2/f")
-    assert storage.list("busy-2") == []
+    storage.delete(path)
+    assert storage.list(f"{fault}-2") == []
+
+
+def test_credentials_that_expire_are_reported_at_once_and_new_ones_are_used(
+    storage: RetryingStorage,
+) -> None:
+    with pytest.raises(AccessDeniedError, match="as the test wants"):
+        storage.put_if_absent("expired-1/f", b"x")
+    storage.put_if_absent("expired-1/f", b"x")
+    with pytest.raises(AccessDeniedError):
+        storage.read("expired-1/f")
+    assert storage.read("expired-1/f") == b"x"
+
+
+@pytest.mark.slow
+def test_a_put_whose_answer_comes_too_late_is_found_out(s3: S3Server, root: str) -> None:
+    brief = {**s3.options, "config_kwargs": '{"read_timeout": 1}'}
+    storage = open_storage(root, brief)
+    assert isinstance(storage, RetryingStorage)
+    with pytest.raises(UnavailableError):
+        once(storage).put_if_absent("late-1", b"x")
+    storage.put_if_absent("again/late-1", b"mine")
+    assert storage.read("again/late-1") == b"mine"
 
 
 def test_the_deadline_ends_the_tries(storage: RetryingStorage) -> None:
