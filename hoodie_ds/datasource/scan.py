@@ -9,7 +9,7 @@ exact for every merge rule, as no rule lets a record change a row of another key
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
@@ -33,7 +33,7 @@ from hoodie_ds.datasource.packing import in_tasks, packed, parallelism
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
-from hoodie_ds.datasource.spark_filter import rows_that_match
+from hoodie_ds.datasource.spark_filter import named, rows_that_match
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.predicate import Predicate
 from hoodie_ds.filters.rows import matching
@@ -43,6 +43,7 @@ from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
+from hoodie_ds.reader.scanner import chosen_columns
 from hoodie_ds.reader.snapshot import SnapshotQuery
 from hoodie_ds.storage.connect import storage_to_read
 from hoodie_ds.storage.local import LocalStorage
@@ -71,6 +72,7 @@ def read(
     path: str,
     options: Mapping[str, str] | None = None,
     *,
+    columns: str | Iterable[str] | None = None,
     filters: Filter | None = None,
 ) -> DataFrame:
     """Return a table's rows as a DataFrame, at the speed of Spark's own Parquet reader.
@@ -89,6 +91,9 @@ def read(
         The table's base path.
     options : mapping of str to str, optional
         Hudi's read options.
+    columns : str or iterable of str, optional
+        Columns to return; all if None. Of base files Spark reads only what the query needs anyway;
+        rows that come through Python have all columns of the DataFrame.
     filters : Filter, optional
         Which rows to return, as for `HoodieTable.read`: tuples such as ``("city", "=", "oslo")`` or
         ``("fare", "in", [3, 4])``, strings such as ``"city = oslo"``, expressions of Arrow, or a
@@ -108,7 +113,7 @@ def read(
     OptionError
         An option or a filter is refused.
     SchemaError
-        A filter does not fit the columns.
+        A column does not exist, or a filter does not fit the columns.
     """
     register(spark)
     given = {**(options or {}), "path": path}
@@ -116,15 +121,24 @@ def read(
     storage = storage_to_read(parsed)
     query = open_query(storage, parsed)
     predicate = predicate_of(filters, query.schema, "filters", inexact=True)
-    folder = None
+    wanted, fetched = chosen_columns(query.schema, columns, predicate)
+    schema, folder = pa.schema(map(query.schema.field, fetched)), None
     if isinstance(query, SnapshotQuery) and not _compares(given):
         folder = _folder(spark, storage, parsed.base_path)
     if folder is None or not isinstance(query, SnapshotQuery):
-        rows = spark.read.format(HoodieDataSource.name()).options(**given).load()
-        return rows_that_match(rows, predicate, query.schema)
-    plan = query.plan(predicate)
-    rows = _Scan(spark, query.pinned, folder, predicate).frame([*plan.tasks], plan.executor)
-    return rows_that_match(rows, predicate, query.schema)
+        reader = spark.read.format(HoodieDataSource.name()).options(**given)
+        rows = (reader if columns is None else reader.schema(_nullable(schema))).load()
+    else:
+        plan = query.plan(predicate)
+        scan = _Scan(spark, query.pinned, folder, predicate, _nullable(schema))
+        rows = scan.frame([*plan.tasks], plan.executor)
+    found = rows_that_match(rows, predicate, schema)
+    return found if wanted == fetched else found.select(*(named((name,)) for name in wanted))
+
+
+def _nullable(schema: pa.Schema) -> StructType:
+    """The columns of Spark, all nullable."""
+    return StructType([StructField(f.name, f.dataType) for f in from_arrow_schema(schema)])
 
 
 def _compares(given: Mapping[str, str]) -> bool:
@@ -157,7 +171,9 @@ def _folder(spark: SparkSession, storage: Storage, base_path: str) -> str | None
 
 @dataclass(frozen=True)
 class _Scan:
-    """A DataFrame of the slices of one table; `folder` is the table's folder as Spark opens it.
+    """A DataFrame of the slices of one table with some columns, all nullable.
+
+    `folder` is the table's folder as Spark opens it.
 
     Rows that `predicate` rules out may be in it, but none that comes through Python.
     """
@@ -166,6 +182,7 @@ class _Scan:
     pinned: PinnedTable
     folder: str
     predicate: Predicate
+    schema: StructType
 
     def frame(self, tasks: Sequence[ScanTask], executor: Executor) -> DataFrame:
         """Return the rows of all slices."""
@@ -187,12 +204,6 @@ class _Scan:
             others = TaskRows(executor, arrow_schema(self.schema), self.predicate)
             frames.append(self._python(others, whole, self.schema))
         return reduce(DataFrame.unionAll, frames)
-
-    @property
-    def schema(self) -> StructType:
-        """The columns, all nullable."""
-        fields = from_arrow_schema(self.pinned.schema)
-        return StructType([StructField(f.name, f.dataType) for f in fields])
 
     def _native(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """The tasks whose base files Spark reads as we do."""

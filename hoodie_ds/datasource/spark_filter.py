@@ -76,7 +76,7 @@ def _column(predicate: Predicate) -> Column:
             return reduce(and_, map(_column, parts), sf.lit(True))
         case Or(parts):
             return reduce(or_, map(_column, parts), sf.lit(False))
-    column = _named(predicate.column)
+    column = named(predicate.column)
     match predicate:
         case IsNull(_, negated):
             return column.isNotNull() if negated else column.isNull()
@@ -90,7 +90,7 @@ def _column(predicate: Predicate) -> Column:
 
 
 def _given(name: str, sign: str, value: object) -> Column:
-    column = _named((name,))
+    column = named((name,))
     if sign in SIGNS:
         found: Column = SIGNS[sign](column, value)
         return found
@@ -105,5 +105,6 @@ def _literal(value: pa.Scalar) -> Column:
     return sf.lit(value.as_py())
 
 
-def _named(path: Path) -> Column:
+def named(path: Path) -> Column:
+    """Return a column, or a field of one, whatever its name."""
     return sf.col(".".join(f"`{name.replace('`', '``')}`" for name in path))

@@ -185,8 +185,8 @@ def columns_used(predicate: Predicate) -> frozenset[str] | None:
             found = [columns_used(part) for part in parts]
             known = [columns for columns in found if columns is not None]
             return frozenset[str]().union(*known) if len(known) == len(found) else None
-        case Unknown():
-            return frozenset()
+        case Unknown(given):
+            return frozenset(() if given is None else given[:1])
     return frozenset(predicate.column[:1])
 
 

@@ -14,7 +14,7 @@ from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.config.given_options import strings
 from hoodie_ds.errors import SchemaError
 from hoodie_ds.filters.given import Filter, predicate_of
-from hoodie_ds.filters.predicate import ALL, columns_used
+from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.filters.rows import matching
 from hoodie_ds.reader.query import Query
 from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
@@ -22,6 +22,30 @@ from hoodie_ds.reader.scan_plan import ScanPlan, ScanTask
 _READ_THREADS: Final = 4
 _STREAMED_AT_ONCE: Final = 2
 """Files that a stream holds open: each may take the memory of a row group."""
+
+
+def chosen_columns(
+    schema: pa.Schema, columns: str | Iterable[str] | None, predicate: Predicate
+) -> tuple[list[str], list[str]]:
+    """Return the columns to return, by default all, and those to read, of the filter too.
+
+    Raises `SchemaError` if a column does not exist, or comes twice.
+    """
+    names = schema.names
+    wanted = names if columns is None else list(strings("columns", columns))
+    for name in wanted:
+        if name not in names:
+            raise SchemaError(
+                f"column {name!r} is not in the table; its columns are {', '.join(names)}"
+            )
+        if wanted.count(name) > 1:
+            raise SchemaError(f"column {name!r} is requested more than once; name it once")
+    used = columns_used(predicate)
+    if used is None:  # an expression may name columns by their positions in the table
+        return wanted, names
+    fetched = [*wanted, *(name for name in names if name in used.difference(wanted))]
+    # Without a column batches would lose the number of rows.
+    return wanted, fetched or [name for name in names if name == COMMIT_TIME] or names[:1]
 
 
 class Scanner:
@@ -59,24 +83,8 @@ class Scanner:
         row_filter: Filter | None = None,
     ) -> None:
         self._query = query
-        names = query.schema.names
-        self._wanted = names if columns is None else list(strings("columns", columns))
-        for name in self._wanted:
-            if name not in names:
-                raise SchemaError(
-                    f"column {name!r} is not in the table; its columns are {', '.join(names)}"
-                )
-            if self._wanted.count(name) > 1:
-                raise SchemaError(f"column {name!r} is requested more than once; name it once")
         self._predicate = predicate_of(row_filter, query.schema)
-        used = columns_used(self._predicate)
-        # A filter that cannot be parsed may name columns by their positions in the table.
-        needed = () if used is None else used.difference(self._wanted)
-        others = [name for name in names if name in needed]
-        self._fetched = names if used is None else [*self._wanted, *others]
-        if not self._fetched:
-            # Without a column batches would lose the number of rows.
-            self._fetched = [name for name in names if name == COMMIT_TIME] or names[:1]
+        self._wanted, self._fetched = chosen_columns(query.schema, columns, self._predicate)
 
     @property
     def schema(self) -> pa.Schema:

@@ -2168,6 +2168,13 @@ READS = [
         "rows are found that do not match a filter",
     ),
     Mutant(
+        "the column of a filter that Spark evaluates alone is not read",
+        Text("frozenset(() if given is None else given[:1])", "frozenset()"),
+        "tests/unit/filters/test_tuples.py"
+        "::test_a_value_that_is_another_in_the_column_is_refused_or_left_to_the_caller",
+        "P3: a query that fails for want of a column",
+    ),
+    Mutant(
         "NOT IN a list with a null is true",
         Text("if typed.null_count and negated:", "if False:"),
         "tests/unit/filters/test_tuples.py::test_rows_that_conditions_keep",

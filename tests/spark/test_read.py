@@ -15,7 +15,7 @@ import pytest
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import OptionError
+from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.formats.parquet import base_file
 from tests.faults.regressions.test_times_of_other_writers import MILLIS, mislabelling
 from tests.faults.regressions.test_types_and_schemas import table_of_millis
@@ -100,6 +100,24 @@ def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> N
     before = read_trips(df)
     table.upsert(trips(("0005", "x", 9, 3.0)))
     assert read_trips(df) == before
+
+
+@pytest.mark.parametrize("through_python", ["false", "true"])
+def test_other_columns_are_made_of_no_row(spark: Any, through_python: str, tmp_path: Path) -> None:
+    """Nor those of log files, which hold a filter's columns besides."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    table.upsert(trips(*((f"{number:03}", "x", 5, 1.0) for number in range(300))))
+    table.upsert(trips(("001", "x", 6, 2.0), ("002", "x", 4, 2.0), ("new", "x", 7, 2.0)))
+    options = {"hoodie.py.read.verify.checksums": through_python}
+    given: dict[str, Any] = {"columns": ["fare", "id"], "filters": [("ts", ">", 5)]}
+    df = hoodie_ds.read(spark, str(tmp_path), options, **given)
+    assert df.columns == ["fare", "id"]
+    assert sorted(map(tuple, df.collect())) == [(2.0, "001"), (2.0, "new")]
+    assert "city" not in plan(df)
+    inexact = hoodie_ds.read(spark, str(tmp_path), options, columns="id", filters=("ts", ">", 6.5))
+    assert [tuple(row) for row in inexact.collect()] == [("new",)]
+    with pytest.raises(SchemaError, match="'city_' is not in the table"):
+        hoodie_ds.read(spark, str(tmp_path), columns=["city_"])
 
 
 @pytest.mark.parametrize("vectorized", [pytest.param("true", marks=pytest.mark.slow), "false"])

@@ -10,7 +10,7 @@ import pytest
 
 from hoodie_ds.errors import OptionError
 from hoodie_ds.filters.given import predicate_of
-from hoodie_ds.filters.predicate import Unknown
+from hoodie_ds.filters.predicate import Unknown, columns_used
 from hoodie_ds.filters.rows import matching
 
 NAN = float("nan")
@@ -75,5 +75,6 @@ def test_a_value_that_is_another_in_the_column_is_refused_or_left_to_the_caller(
             continue
         assert isinstance(found, Unknown)
         assert found.given == condition
+        assert columns_used(found) == frozenset("c")
         with pytest.raises(OptionError, match=r"holds exactly; there are c "):
             predicate_of(condition, schema)
