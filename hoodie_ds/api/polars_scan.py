@@ -112,7 +112,8 @@ class _Source:
 def _implied(predicate: polars.Expr, schema: pa.Schema) -> Predicate:
     """What holds of all rows that match an expression of Polars, as far as Arrow can tell.
 
-    Polars translates it for datasets of Arrow. Of nulls and NaN Arrow says something else than
+    Polars translates it for datasets of Arrow, as code that it evaluates; that of older releases
+    does not compile, or names what is not there. Of nulls and NaN Arrow says something else than
     Polars, so what is implied of an expression counts, and not the expression.
     """
     import polars
@@ -121,7 +122,7 @@ def _implied(predicate: polars.Expr, schema: pa.Schema) -> Predicate:
     try:
         polars.scan_pyarrow_dataset(asked).filter(predicate).collect()
         found = ALL if asked.filter is None else from_arrow(asked.filter, schema)
-    except (polars.exceptions.PolarsError, pa.ArrowException, HoodieError):
+    except (polars.exceptions.PolarsError, pa.ArrowException, HoodieError, NameError, SyntaxError):
         return ALL
     return found.implied or ALL if isinstance(found, Opaque) else ALL
 

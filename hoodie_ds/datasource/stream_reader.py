@@ -53,6 +53,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._columns = columns
         self._target: Offset | None = None
+        self._first: Offset = {}
         self._last: Offset = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -60,9 +61,10 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"_columns": self._columns}
 
     def initialOffset(self) -> Offset:  # noqa: N802
-        """Return where a new query begins."""
-        self._last = {**self._offset(self._stream.initial()), _IS_INITIAL: True}
-        return self._last
+        """Return where a new query begins; Spark before 4.2 asks after the end of a batch."""
+        if not self._first:
+            self._first = {**self._offset(self._stream.initial()), _IS_INITIAL: True}
+        return self._first
 
     def getDefaultReadLimit(self) -> ReadAllAvailable | ReadMaxFiles:  # noqa: N802
         """Return the limit of a batch; this reader's options say in which unit."""
@@ -81,7 +83,7 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Releases of Spark before 4.2 pass neither where the batch begins nor a limit.
         """
-        start = start or self._last
+        start = start or self._last or self.initialOffset()
         limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         after = self._position(start)
         up_to = None if self._target is None else self._position(self._target)
@@ -96,9 +98,8 @@ class HoodieStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802
         """Return the newest commit, for the progress of the query; Spark asks from 4.2 on."""
-        if not self._last:
-            return None
-        return self._offset(self._stream.newest(self._position(self._last)))
+        last = self._last or self._first
+        return self._offset(self._stream.newest(self._position(last))) if last else None
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the splits of a batch (driver)."""

@@ -187,7 +187,7 @@ _PAIR = "key=value"
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 failed, 2 the command line or an option is wrong, 130 stopped by "
-    "Ctrl-C after a whole batch. Run it again with the same checkpoint to go on.",
+    "Ctrl-C after a whole batch. Run it again with the same checkpoint to resume.",
 )
 @click.version_option(hoodie_ds.__version__, prog_name="hoodie-streamer")
 @click.option("--source-format", required=True, help="Streaming source: parquet, kafka, rate, ...")

@@ -142,6 +142,24 @@ def test_a_batch_that_comes_again_is_the_same(tmp_path: Path) -> None:
     assert [rows for _, rows in batches(again, end)] == [[("c", 0.0)]]
 
 
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_spark_before_4_2_asks_for_ends_alone(start: str, tmp_path: Path) -> None:
+    """It names neither the begin of a batch nor a limit, and asks for the first begin later."""
+    source = Source(tmp_path)
+    source.write("a")
+    reader = source.reader(**{StreamOptions.start.key: start})
+    first = reader.latestOffset()
+    source.write("b")
+    expected = [("a", 0.0)] if start == "earliest" else []
+    assert rows_of(reader, reader.initialOffset(), first) == expected
+    second = reader.latestOffset()
+    assert rows_of(reader, first, second) == [("b", 0.0)]
+    assert reader.latestOffset() == second
+    source.write("c")
+    again = source.reader(**{StreamOptions.start.key: start})
+    assert rows_of(again, second, again.latestOffset()) == [("c", 0.0)]
+
+
 def test_where_a_stream_begins(tmp_path: Path) -> None:
     source = Source(tmp_path)
     assert source.table.upsert(trips(("a", "x", 1, 1.0)))

@@ -7,7 +7,7 @@ of a single ordering field too, in its own tables as in ours; so we write such r
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def rows(trips: list[Trip], deleted: bool = False) -> pa.Table:
             "double": [number / 2 for number in second],
             "float": pa.array([number / 2 for number in second], pa.float32()),
             "decimal": pa.array([Decimal(number) / 10 for number in second], pa.decimal128(10, 2)),
-            "time": [datetime(2026, 1, number, tzinfo=UTC) for number in second],
+            "time": [datetime(2026, 1, number, tzinfo=timezone.utc) for number in second],
             IS_DELETED: [deleted] * len(trips),
         }
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -144,7 +143,8 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
         started = query.trigger(availableNow=True).start()
         started.awaitTermination()
         (followed,) = started.lastProgress["sources"]
-        assert json.loads(followed["latestOffset"])["instant"] == written.bounds[-1]
+        newest = followed["endOffset" if spark.version < "4.2" else "latestOffset"]
+        assert written.bounds[-1] in str(newest)
         found = spark.sql(f"SELECT {columns} FROM {name}").collect()
         assert sorted(map(tuple, found)) == rows
 

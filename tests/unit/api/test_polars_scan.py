@@ -95,6 +95,17 @@ def test_polars_finds_what_it_finds_in_all_rows(kind: str) -> None:
     assert lazy.head(0).collect().height == 0
 
 
+def test_a_filter_that_polars_cannot_translate_rules_nothing_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(_dataset: object) -> None:
+        raise NameError("name 'NaN' is not defined")  # as Polars 1.40 does
+
+    lazy = hoodie_ds.scan_hudi(HoodieTable("/t", storage=cast(Storage, made("MERGE_ON_READ"))))
+    monkeypatch.setattr(pl, "scan_pyarrow_dataset", fails)
+    assert lazy.filter(C("ts") == 2).collect().height == 14
+
+
 def cost(lazy: Any, seen: CountedReads) -> tuple[int, int]:
     """Files that a query opens, and bytes that it reads."""
     seen.bytes.clear()
