@@ -459,7 +459,7 @@ def test_a_bucket_that_is_missing_is_not_found(s3: S3Server) -> None:
 def test_the_tutorial(s3: S3Server, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = document("docs/tutorials/clouds.md").replace("s3://bucket", root)
     page = page.replace("https://s3.example.org", s3.endpoint)
-    table, options, hdfs = blocks(page, "python")
+    table, options, *of_hdfs = blocks(page, "python")
     show, lifecycle = blocks(page, "sh")
     names: dict[str, Any] = {"access_key": ID, "secret_key": SECRET}
     with monkeypatch.context() as environment:
@@ -470,7 +470,7 @@ def test_the_tutorial(s3: S3Server, root: str, monkeypatch: pytest.MonkeyPatch) 
     assert (shown.code, "commits" in shown.out) == (0, True)
     exec(options, names)
     assert names["table"].count() == 2
-    exec(hdfs, names)
+    exec("\n".join(of_hdfs), names)
     assert HoodieTable("hdfs://ns/fares", names["opts"])
     rules = json.loads(shlex.split(lifecycle.replace("\\\n", " "))[-1])
     client = boto3.client("s3", endpoint_url=s3.endpoint, aws_access_key_id=ID,

@@ -185,6 +185,16 @@ def send(storage: RetryingStorage, path: str, content: bytes = b"in parts") -> N
         file.write(content)
 
 
+def test_an_output_without_retries_is_stored_at_its_end(storage: ObjectStorage) -> None:
+    with storage.open_output("f") as file:
+        file.write(b"whole")
+        assert paths(storage) == []
+    assert storage.read("f") == b"whole"
+    with pytest.raises(AlreadyExistsError), storage.open_output("f") as file:
+        file.write(b"others'")
+    assert storage.read("f") == b"whole"
+
+
 def test_a_large_file_is_sent_in_parts(in_parts: RetryingStorage) -> None:
     send(in_parts, "plain")
     assert in_parts.read("plain") == b"in parts"
