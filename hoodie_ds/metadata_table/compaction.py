@@ -136,13 +136,16 @@ def put_first_log(storage: Storage, partition: str, number: int, time: str) -> N
 def _due(timeline: Timeline, most: int) -> str:
     """The time of the next compaction; empty if none is due.
 
-    It is the end of the newest delta commit with a suffix, as Hudi's are in layout 1: later than
-    all that it merges, before all that follows, and never the time of an instant of the table.
+    It is later than the ends of all that it merges, and no later than those of all that follow: in
+    layout 1 the newest end with a suffix, as Hudi's are; in layout 2 the next millisecond, as
+    hudi-rs knows times of 17 digits only there.
     """
     last = latest_compaction(timeline)
     deltas = (i for i in timeline.completed if i.action is Action.DELTA_COMMIT)
-    since = [padded(instant.ended) for instant in deltas if padded(instant.ended) > last]
-    return max(since) + _SUFFIX if len(since) >= most else ""
+    since = [padded(instant.ended) for instant in deltas if padded(instant.ended) >= last]
+    if len(since) < most:
+        return ""
+    return max(since) + _SUFFIX if timeline.layout == V1.version else following(max(since))
 
 
 def _plan(metadata: MetadataTable) -> CompactionPlan:

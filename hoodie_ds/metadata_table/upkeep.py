@@ -81,11 +81,12 @@ def _clean(metadata: MetadataTable) -> None:
 
 
 def _planned(metadata: MetadataTable) -> Instant | None:
-    """Put a plan at the time of the newest compaction, with another suffix, as Hudi does."""
+    """Put a plan right after the newest compaction: in layout 1 with another suffix, as Hudi."""
     storage, newest = metadata.view.storage, latest_compaction(metadata.timeline)
     files = {one: tuple(_superseded(metadata, one)) for one in metadata.partitions}
     named = {partition: names for partition, names in files.items() if names}
-    time = newest[:17] + _SUFFIX
+    is_first = metadata.timeline.layout == V1.version
+    time = newest[:17] + _SUFFIX if is_first else following(following(newest[:17]))
     if not named or metadata.timeline.at(time):
         return None
     instant = Instant(time, Action.CLEAN, State.REQUESTED, layout=metadata.timeline.layout)

@@ -134,7 +134,7 @@ class _LayoutV1:
 
 V1: Final[Layout] = _LayoutV1()
 _LENGTHS_V1: Final = (14, 17, 20)
-"""Digits of times; a metadata table gives its own actions the time of a commit and a suffix."""
+"""Digits of times; in layout 1 services of a metadata table take that of a commit and a suffix."""
 
 # A compaction never completes under its own name: the names that it shares are others' already.
 _FORMS_V1: Final[dict[str, tuple[Action, State]]] = {}

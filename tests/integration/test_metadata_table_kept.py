@@ -29,11 +29,13 @@ from tests.integration.test_metadata_table import (
     listing,
     make,
 )
+from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.metadata_tables import recorded
 from tests.rows import without_meta
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
 
 METADATA = "hoodie.metadata.enable"
+MOST = "hoodie.metadata.compact.max.delta.commits"
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 
 
@@ -204,10 +206,25 @@ def assert_active(path: Path) -> None:
     assert by is not None
     timeline = by.metadata.timeline
     compacted = latest_compaction(timeline)
-    since = {i.time for i in timeline.completed if i.ended > compacted and i.time[0] == "2"}
-    assert {time for time in since if len(time) == 17} <= {
-        i.time for i in by.metadata.data.instants
-    }
+    deltas = (i for i in timeline.completed if i.action is Action.DELTA_COMMIT)
+    since = {i.time for i in deltas if i.ended > compacted and i.time[0] == "2"}
+    assert since <= {i.time for i in by.metadata.data.instants}
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_hudi_rs_reads_by_one_that_was_compacted_and_cleaned(
+    tmp_path: Path, version: str, kind: str
+) -> None:
+    """It takes what it does not know of the times of services for files that are not there."""
+    options = {**TRIPS, VERSION: version, TYPE: kind, METADATA: "true", MOST: "3"}
+    table = HoodieTable(str(tmp_path), options)
+    for ts in range(18):
+        table.upsert(trips((f"k{ts}", f"p{min(ts, 6)}", ts, 1.0)))
+    by = listing(tmp_path)
+    assert by is not None
+    assert {Action.COMMIT, Action.CLEAN} < {i.action for i in by.metadata.timeline.completed}
+    assert read_with_hudi_rs(tmp_path).num_rows == 18
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
