@@ -67,13 +67,13 @@ def open_footer(storage: Storage, base: BaseFile) -> Iterator[tuple[BinaryIO, Ca
     Raises `CorruptFileError`.
     """
     is_large = base.size > HELD_BYTES
-    with storage.open_input(base.path) as source:
-        is_cheap = is_large or isinstance(source, io.BufferedReader)
-        if is_cheap and base.checksum is not None and base.footer is not None:
+    is_cheap = is_large or isinstance(storage, LocalStorage)
+    if is_cheap and base.checksum is not None and base.footer is not None:
+        with storage.open_input(base.path) as source:
             _compare(base.path, base.footer, xxhash.xxh64_hexdigest(_footer(source)))
             check = check_once if is_large else check_file
             yield source, partial(check, storage, base.path, base.checksum)
-            return
+        return
     with open_base_file(storage, base) as source:
         yield source, lambda: None
 
