@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,9 @@ from hoodie_ds.inspection.arguments import Moment
 
 if TYPE_CHECKING:
     import polars
+
+_NO_CODE: Final = (NameError, SyntaxError, TypeError)
+"""What ends the evaluation of a translation that is no code."""
 
 
 def scan_hudi(
@@ -122,7 +125,7 @@ def _implied(predicate: polars.Expr, schema: pa.Schema) -> Predicate:
     try:
         polars.scan_pyarrow_dataset(asked).filter(predicate).collect()
         found = ALL if asked.filter is None else from_arrow(asked.filter, schema)
-    except (polars.exceptions.PolarsError, pa.ArrowException, HoodieError, NameError, SyntaxError):
+    except (polars.exceptions.PolarsError, pa.ArrowException, HoodieError, *_NO_CODE):
         return ALL
     return found.implied or ALL if isinstance(found, Opaque) else ALL
 

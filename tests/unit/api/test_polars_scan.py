@@ -95,11 +95,12 @@ def test_polars_finds_what_it_finds_in_all_rows(kind: str) -> None:
     assert lazy.head(0).collect().height == 0
 
 
+@pytest.mark.parametrize("error", [NameError, SyntaxError, TypeError])
 def test_a_filter_that_polars_cannot_translate_rules_nothing_out(
-    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_dataset: object) -> None:
-        raise NameError("name 'NaN' is not defined")  # as Polars 1.40 does
+        raise error  # as Polars 1.40 does for NaN, ne_missing and ^
 
     lazy = hoodie_ds.scan_hudi(HoodieTable("/t", storage=cast(Storage, made("MERGE_ON_READ"))))
     monkeypatch.setattr(pl, "scan_pyarrow_dataset", fails)
