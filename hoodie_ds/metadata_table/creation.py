@@ -49,6 +49,7 @@ from hoodie_ds.table.metadata_table import Scope, record_index, wanted_record_in
 from hoodie_ds.table.table import Table, check_unchanged, update_properties
 from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
+from hoodie_ds.timeline.file_changes import forget_instants
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.instant_time import next_time
 from hoodie_ds.timeline.loading import load_timeline
@@ -172,6 +173,7 @@ def create_partitions(
         table.storage.delete(METADATA_TABLE)
         storage = SubfolderStorage(table.storage, METADATA_TABLE)
         put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
+        forget_instants(storage)  # those that begin a metadata table always have the same times
     sizes = _committed(FileSystemView(table.storage, timeline)) if missing else {}
     for name in missing:
         table = _created(table, timeline, name, now_ms, options, sizes)

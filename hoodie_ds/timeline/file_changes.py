@@ -141,6 +141,12 @@ def file_changes(storage: Storage, instant: Instant) -> FileChanges:
     return _cache(storage).get(instant)
 
 
+def forget_instants(storage: Storage) -> None:
+    """Forget what the instants of a table did, in whose place there is another."""
+    _cache(storage).clear()
+    read_commit.cache_clear()
+
+
 class _Cache:
     """What the instants of one table did, the most recently used."""
 
@@ -149,6 +155,11 @@ class _Cache:
         self._found: OrderedDict[Instant, FileChanges] = OrderedDict()
         self._held_bytes = 0
         self._lock = Lock()
+
+    def clear(self) -> None:
+        with self._lock:
+            self._found.clear()
+            self._held_bytes = 0
 
     def get(self, instant: Instant) -> FileChanges:
         with self._lock:

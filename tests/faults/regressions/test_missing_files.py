@@ -19,7 +19,7 @@ from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import SUMMARIES
 from tests.faults.regressions.test_growth import Table, commits_parsed
-from tests.tables import ORDERING, PARTITION, TYPE, TYPES, VERSION
+from tests.tables import ORDERING, PARTITION, TRIPS, TYPE, TYPES, VERSION, trips
 from tests.tiers import by_day
 
 VERSIONS = ("6", "8", "9")
@@ -176,3 +176,17 @@ def test_a_write_asks_the_newest_of_many_commits(version: int) -> None:
     table.storage = newest
     with pytest.raises(CorruptFileError, match=f"{path} is missing"):
         table.write()
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_metadata_table_in_the_place_of_another_is_not_taken_for_it(version: str) -> None:
+    """Its first instants have the times that those of the other table had, in this process."""
+    storage = MemoryStorage()
+    options = {**TRIPS, VERSION: version, "hoodie.metadata.enable": "true"}
+    for cities in ("x", "xyz", "xy"):
+        storage.delete_many(list(storage.files))
+        table = HoodieTable("/t", options, storage=storage)
+        for ts in range(3):
+            table.upsert(trips(*((f"k{n}", city, ts, 1.0) for n, city in enumerate(cities))))
+        assert table.read().num_rows == len(cities)
+        assert not table.inspect.verify().findings
