@@ -30,6 +30,7 @@ from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.bodies.commit_metadata import CHECKPOINT_KEY
 from hoodie_ds.timeline.loading import load_timeline, read_commit
 from hoodie_ds.timeline.paths import TEMP, instant_path
+from hoodie_ds.transaction import exclusive_commit
 from tests.tables import TRIPS, coordinator, found, tree, trips
 
 ONE = trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0))
@@ -113,6 +114,22 @@ def writer(table: HoodieTable, tmp_path: Path) -> Coordinator:
 
 def test_nothing_is_visible_before_the_commit(writer: Coordinator, table: HoodieTable) -> None:
     message = write(writer.begin(TWO.schema))
+    assert found(table) == AFTER_ONE
+    writer.commit([message])
+    assert found(table) == AFTER_TWO
+
+
+def test_a_commit_that_ended_after_its_manifest_can_be_called_again(
+    writer: Coordinator, table: HoodieTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: object) -> None:
+        raise StorageError("the network is down")
+
+    message = write(writer.begin(TWO.schema), number=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(exclusive_commit, "append_decision", down)
+        with pytest.raises(StorageError, match="is down"):
+            writer.commit([message])
     assert found(table) == AFTER_ONE
     writer.commit([message])
     assert found(table) == AFTER_TWO
