@@ -144,12 +144,12 @@ def _check_has_no_buckets(
     groups: Sequence[FileGroupId],
 ) -> None:
     """Refuse an index that looks keys up if other writers use buckets."""
-    if properties.index_type is IndexType.BUCKET or _are_buckets(groups):
+    if properties.index_type is IndexType.BUCKET or are_buckets(groups):
         raise UnsupportedTableError(
             f"the file groups of table {properties.name!r} are named after buckets, so every "
             f"writer has to use the index BUCKET and not {kind.value}"
         )
-    if table is not None and _has_hashing_rings(table.storage):
+    if table is not None and has_hashing_rings(table.storage):
         raise UnsupportedTableError(
             f"table {properties.name!r} has buckets that Hudi splits and merges "
             "(hoodie.index.bucket.engine = CONSISTENT_HASHING), and this release cannot tell "
@@ -163,7 +163,8 @@ def _check_has_no_buckets(
         )
 
 
-def _has_hashing_rings(storage: Storage) -> bool:
+def has_hashing_rings(storage: Storage) -> bool:
+    """Whether a table has buckets of consistent hashing."""
     folders = storage.list(BUCKET_INDEX, folders=True)
     return any(folder.path == HASHING_RINGS for folder in folders)
 
@@ -187,7 +188,7 @@ def has_bloom_filter(
         return bool(stores_keys)
     if stated is IndexType.BUCKET:
         return False
-    return stated is not None or not _are_buckets([group])
+    return stated is not None or not are_buckets([group])
 
 
 def bloom_params(options: WriteOptions) -> BloomParams:
@@ -201,12 +202,13 @@ def bloom_params(options: WriteOptions) -> BloomParams:
 
 
 def _by_names(count_known: bool, groups: Sequence[FileGroupId], stores_keys: bool) -> IndexType:
-    if _are_buckets(groups) if groups else count_known:
+    if are_buckets(groups) if groups else count_known:
         return IndexType.BUCKET
     return IndexType.BLOOM if stores_keys else IndexType.SIMPLE
 
 
-def _are_buckets(groups: Sequence[FileGroupId]) -> bool:
+def are_buckets(groups: Sequence[FileGroupId]) -> bool:
+    """Whether file groups are named after buckets; not if there are none."""
     buckets = [bucket_of(group.file_id) for group in groups]
     return bool(buckets) and all(b is not None and b < _BUCKETS_EXPECTED for b in buckets)
 

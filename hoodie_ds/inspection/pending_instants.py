@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError, TimelineError
+from hoodie_ds.index.bucket_clustering import obstacle_to
 from hoodie_ds.inspection.damaged_instants import (
     lost_by_time,
     vanished_finding,
@@ -85,7 +86,8 @@ def _ends(table: Table, instant: Instant, lost: Mapping[str, Finding]) -> tuple[
             ends = f"{table.command('restore', target)} does" if target else "its engine does"
             return "restore", f"no process can write before it is completed: {ends}"
         case _ if is_pending_clustering(table.storage, instant):
-            return "clustering", f"{table.command('cluster')} carries it out"
+            ends = f"{table.command('cluster')} carries it out"
+            return "clustering", obstacle_to(table, instant) or ends
         case _:
             undo = table.command("rollback", instant.time)
             return "write", f"if its writer is dead, the next write ends it, or {undo} undoes it"

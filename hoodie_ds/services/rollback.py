@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hoodie_ds.errors import TimelineError
+from hoodie_ds.index.bucket_clustering import obstacle_to
 from hoodie_ds.log import Log
 from hoodie_ds.services.context import Decided, ServiceContext
 from hoodie_ds.services.earlier_state import check_files_are_kept
 from hoodie_ds.services.undoing import Loss, Undoing, check_written_since
 from hoodie_ds.storage.protocol import Storage
-from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.planned_services import built_on
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.archive.archive import archived_writes
 from hoodie_ds.timeline.bodies.replace_plan import is_pending_clustering
@@ -106,10 +107,10 @@ def _checked(
         check_written_since(table.storage, (instant.time,))
         target, what = undoing.target or _BEFORE_ALL, f"a rollback of {instant.time}"
         check_files_are_kept(table, timeline, target, what, retained=False)
-    elif instant.action is Action.COMPACTION:
-        _check_unused(table, timeline, instant)
     else:
-        _check_dead(context, instant)
+        _check_unused(table, instant)
+        if instant.action is not Action.COMPACTION:
+            _check_dead(context, instant)
     return instant, undoing
 
 
@@ -195,14 +196,17 @@ def _check_dead(context: ServiceContext, instant: Instant) -> None:
         )
 
 
-def _check_unused(table: Table, timeline: Timeline, instant: Instant) -> None:
-    """Refuse to cancel a compaction after which log files are named."""
-    for path in _named_after(table, timeline, instant):
-        if LogFileName.parse(path.rpartition("/")[2]) is not None:
-            raise TimelineError(
-                f"{table.storage.root}: {instant} cannot be rolled back any more, since rows "
-                f"were written on top of it ({path}); let it be executed"
-            )
+def _check_unused(table: Table, pending: Instant) -> None:
+    """Refuse to cancel a plan on top of which rows were written: later commits name such files."""
+    path = built_on(table.storage, pending)
+    is_compaction = pending.action is Action.COMPACTION
+    if path is None or not (is_compaction or is_pending_clustering(table.storage, pending)):
+        return
+    by = "" if is_compaction or obstacle_to(table, pending) is None else " by Hudi"
+    raise TimelineError(
+        f"{table.storage.root}: {pending} cannot be rolled back any more, since rows were written "
+        f"on top of it ({path}); let it be executed{by}"
+    )
 
 
 def _written(table: Table, timeline: Timeline, instant: Instant) -> dict[str, PartitionRollback]:

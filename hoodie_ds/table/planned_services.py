@@ -21,7 +21,7 @@ from hoodie_ds.timeline.bodies.clustering_plan import clustered_groups
 from hoodie_ds.timeline.bodies.compaction_plan import compacted_groups
 from hoodie_ds.timeline.commands import changing
 from hoodie_ds.timeline.instant import REPLACING, Action, Instant, State
-from hoodie_ds.timeline.paths import instant_path
+from hoodie_ds.timeline.paths import HOODIE, instant_path
 from hoodie_ds.timeline.timeline import Timeline
 
 T = TypeVar("T")
@@ -42,14 +42,20 @@ def plan_of(storage: Storage, pending: Instant, parse: Callable[[bytes, str], T]
         return parse(data, path)
     except CorruptFileError as error:
         undo = plan_given_up(changing(storage, "rollback", pending.time))
-        raise error.with_remedy(COPY if _is_built_on(storage, pending) else undo) from error
+        raise error.with_remedy(undo if built_on(storage, pending) is None else COPY) from error
 
 
-def _is_built_on(storage: Storage, pending: Instant) -> bool:
-    """Whether log files are named after a pending instant."""
-    names = (status.path.rpartition("/")[2] for status in storage.list("", recursive=True))
-    logs = filter(None, map(LogFileName.parse, names))
-    return any(log.base_instant == pending.time for log in logs)
+def built_on(storage: Storage, pending: Instant) -> str | None:
+    """Return the path of a log file that is named after a pending plan; None without one.
+
+    Its rows are on top of what the plan will write, so the plan cannot be given up.
+    """
+    for status in storage.list("", recursive=True):
+        log = LogFileName.parse(status.path.rpartition("/")[2])
+        is_data = not status.path.startswith(f"{HOODIE}/")
+        if log is not None and log.base_instant == pending.time and is_data:
+            return status.path
+    return None
 
 
 def planned_groups(storage: Storage, instant: Instant) -> frozenset[FileGroupId]:

@@ -3913,6 +3913,18 @@ _BY_HAND = "tests/unit/services/test_rollback.py"
 _RESTORE = "tests/unit/services/test_restore.py"
 UNDOING = [
     Mutant(
+        "a split of buckets is rolled back below the rows that were written on top of it",
+        skipped("_check_unused"),
+        "tests/golden/test_split_buckets.py::test_a_split_that_rows_were_written_on_top_of_stays",
+        "P1: committed log files are deleted, and nobody can read the table",
+    ),
+    Mutant(
+        "a clustering that another engine planned for buckets is carried out",
+        always("obstacle_to", None),
+        "tests/integration/test_clustering.py::test_buckets_are_left_as_they_are",
+        "P1: rows are in file groups of no bucket, and their keys are stored twice",
+    ),
+    Mutant(
         "a compaction leaves out a file group that was replaced after its plan",
         Text(
             "CompactionResult() if slice_ is None else self._merged(slice_)", "CompactionResult()"

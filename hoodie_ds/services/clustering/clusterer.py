@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.errors import NotFoundError, UnsupportedTableError
 from hoodie_ds.handles.context import WriteStatus
+from hoodie_ds.index.bucket_clustering import obstacle_to
 from hoodie_ds.services.clustering.executor import ClusteringExecutor, read_result
 from hoodie_ds.services.clustering.inputs import PlanInputs
-from hoodie_ds.services.clustering.planner import ClusteringPlanner, check_no_buckets
+from hoodie_ds.services.clustering.planner import ClusteringPlanner
 from hoodie_ds.services.planned_service import PlannedService, Rewritten
 from hoodie_ds.services.results import Clustering, ServiceResult
 from hoodie_ds.services.rewriting import delete_uncounted
@@ -26,8 +27,6 @@ from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import LAYOUTS, clustered_path
 from hoodie_ds.timeline.timeline import Timeline
 from hoodie_ds.transaction.open_instant import begin_plan
-
-_BUCKETS: Final = "ConsistentBucket"
 
 
 class Clusterer(PlannedService[ClusteringPlan]):
@@ -51,30 +50,26 @@ class Clusterer(PlannedService[ClusteringPlan]):
         instant = self.table.instant(clustering.instant_time, self.action, State.INFLIGHT)
         self.carry_out(instant, clustering.plan)
 
-    def carry_out(self, instant: Instant, plan: ClusteringPlan) -> None:
-        """Carry out a plan to its end, continuing from what others have done.
-
-        Raises `UnsupportedTableError` for a clustering of buckets.
-        """
-        if _BUCKETS in plan.strategy_class or any(group.extra_metadata for group in plan.groups):
-            raise UnsupportedTableError(
-                f"{self.storage.root}: clustering {instant.time} splits or merges buckets "
-                f"({plan.strategy_class}); let the engine that planned it carry it out"
-            )
-        timeline = self.table.load_timeline()
-        check_no_buckets(self.table, self.context.options, timeline)
-        super().carry_out(instant, plan)
-
     @property
     def action(self) -> Action:
         """The action of a pending clustering in the table's layout."""
         return LAYOUTS[self.table.layout].clustering
 
     def planned(self, timeline: Timeline) -> Iterator[tuple[Instant, ClusteringPlan]]:
-        """Iterate over the pending clusterings on a timeline; other replacements have no plan."""
-        replacing = (instant for instant in timeline.pending if instant.action is self.action)
-        found = ((instant, self._plan_of(instant)) for instant in replacing)
-        return ((instant, plan) for instant, plan in found if plan is not None)
+        """Iterate over the pending clusterings on a timeline; other replacements have no plan.
+
+        Raises `UnsupportedTableError` at a clustering of buckets.
+        """
+        for instant in timeline.pending:
+            plan = self._plan_of(instant) if instant.action is self.action else None
+            if plan is None:
+                continue
+            if (obstacle := obstacle_to(self.table, instant)) is not None:
+                raise UnsupportedTableError(
+                    f"{self.storage.root}: clustering {instant.time} cannot be carried out here: "
+                    f"{obstacle}"
+                )
+            yield instant, plan
 
     def new_files(self, plan: ClusteringPlan) -> int:
         """Estimate how many base files a plan creates."""

@@ -57,7 +57,7 @@ class ClusteringPlanner:
         columns = table_schema(self.table, timeline)
         if columns is None or timeline.first_commit is None:
             return None
-        check_no_buckets(self.table, self.options, timeline)
+        _check_no_buckets(self.table, self.options, timeline)
         try:
             check_sortable(columns, self._clustering.sort_columns)
         except SchemaError as error:
@@ -173,7 +173,7 @@ def strategy_params(options: ClusteringOptions) -> dict[str, str]:
     return params
 
 
-def check_no_buckets(table: Table, options: WriteOptions, timeline: Timeline) -> None:
+def _check_no_buckets(table: Table, options: WriteOptions, timeline: Timeline) -> None:
     """Refuse a table with a bucket index: clustering would move rows out of their buckets."""
     if not table.properties.record_key_fields:
         return

@@ -30,6 +30,7 @@ from hoodie_ds.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
+from hoodie_ds.index.bucket_clustering import obstacle_to
 from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.log import Log
 from hoodie_ds.record.field_path import resolve
@@ -199,10 +200,12 @@ def _clustering_conflict(
     plan: WritePlan, instant: Instant, group: FileGroupId
 ) -> ClusteringConflictError:
     command = plan.table.command
+    fits = obstacle_to(plan.table, instant) is None
+    carried_out = f"complete by {command('cluster')} or " if fits else ""
     return ClusteringConflictError(
         f"{plan.table.storage.root}: clustering {instant.time} was planned for file group {group}, "
         "and would lose what this batch changes there; the batch is not committed and can be run "
-        f"again once the clustering is complete by {command('cluster')} or rolled back by "
+        f"again once the clustering is {carried_out}rolled back by "
         f"{command('rollback', instant.time)}; with "
         f"{ClusteringOptions.updates_strategy.key} = {UpdatesStrategy.ALLOW.value} and "
         f"{ClusteringOptions.rollback_on_conflict.key} = true a batch rolls such a clustering "
