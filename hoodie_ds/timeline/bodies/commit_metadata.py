@@ -26,9 +26,10 @@ OWNER_KEY: Final = "_hoodie_ds_owner"
 """Key of the extra metadata of an inflight file: JSON of the owner of the instant."""
 
 CHECKSUMS_KEY: Final = "_hoodie_ds_checksums"
-FOOTER: Final = "#footer"
-"""Follows the path of a base file whose Parquet footer has a checksum of its own."""
 """Key of the extra metadata of our commits: JSON object of file path to xxh64."""
+
+FOOTER: Final = "#footer"
+"""Follows the path of a base file there, for the checksum of its Parquet footer alone."""
 
 CHECKPOINT_KEY: Final = "_hudi_streaming_sink_checkpoint"
 """Key in a commit's extra metadata: JSON object of writer identifier to batch id, a string."""
