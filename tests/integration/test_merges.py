@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +30,9 @@ from hoodie_ds.sink.messages import TaskId, WriteResult
 from hoodie_ds.sink.numbered_rows import NumberedRows
 from hoodie_ds.sink.row_merge import Effect, GivenClause, GivenMerge, Matching
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
+from tests.counted_reads import CountedReads
 from tests.integration.test_changes_by_filter import (
     INDEXES,
     NUMBER,
@@ -460,14 +462,8 @@ def test_only_files_that_may_match_are_opened(
     monkeypatch.setattr("hoodie_ds.sink.source_summary._MOST_VALUES", most_values)
     table, storage = made({BUCKETS: "4"})
     table.upsert(trips(*((f"k{n}", f"c{n % 3}", 1, float(n)) for n in range(60))))
-    opened: list[str] = []
-    read = storage.open_input
-
-    def noted(path: str) -> object:
-        opened.append(path)
-        return read(path)
-
-    storage.open_input = noted  # type: ignore[method-assign,assignment]
+    seen = CountedReads(storage)
+    table = HoodieTable("/t", storage=cast(Storage, seen))
     source = trips(("k1", "c1", 2, 0.0))
     merges = [
         table.merge(source, BOTH).when_matched_update_all(),
@@ -486,9 +482,9 @@ def test_only_files_that_may_match_are_opened(
     expected = [({"c1"}, 1), ({"c1"}, 2), *[({"c1", "c2"}, 8)] * 2, ({"c0", "c1", "c2"}, 12)]
     expected += [({"c1"}, 2 if most_values > 1 else 4)]
     for merge, (partitions, most) in zip(merges, expected, strict=True):
-        opened.clear()
+        seen.bytes.clear()
         merge.execute(dry=True)
-        data = {path for path in opened if path.endswith(".parquet")}
+        data = {path for path in seen.bytes if path.endswith(".parquet")}
         assert 0 < len(data) <= most
         assert {path.partition("/")[0] for path in data} == partitions
 
