@@ -138,8 +138,9 @@ class AlteredColumns:
     @property
     def numbered(self) -> dict[str, Any]:
         """The columns as they are now, as Hudi's JSON, of no version yet."""
-        most = next(deepcopy(self._numbers)) - 1
-        return {**self.before, "max_column_id": most, "fields": self._fields}
+        unused = next(self._numbers)
+        self._numbers = count(unused)
+        return {**self.before, "max_column_id": unused - 1, "fields": self._fields}
 
     @property
     def columns(self) -> pa.Schema:
