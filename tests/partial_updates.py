@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -19,10 +20,10 @@ def without_columns(*lacking: str) -> Iterator[None]:
     """Let the data blocks that are written lack columns and say so."""
 
     def of(encode: Callable[..., bytes]) -> Callable[..., bytes]:
-        def encoded(rows: pa.Table, avro_schema: str, *more: str) -> bytes:
+        def encoded(rows: pa.Table, avro_schema: str, *more: Any, **others: Any) -> bytes:
             schema = json.loads(avro_schema)
             schema["fields"] = [f for f in schema["fields"] if f["name"] not in lacking]
-            full = encode(rows.drop_columns(list(lacking)), json.dumps(schema), *more)
+            full = encode(rows.drop_columns(list(lacking)), json.dumps(schema), *more, **others)
             (block,) = read_blocks(full, "a block")
             header = {**block.header, HeaderKey.IS_PARTIAL: "true"}
             return encode_block(block.block_type, header, block.content)
