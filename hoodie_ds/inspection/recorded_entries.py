@@ -10,9 +10,9 @@ from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS
 from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.metadata_table.bloom_records import stored_filters
-from hoodie_ds.metadata_table.column_changes import Ranges, stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
+from hoodie_ds.metadata_table.file_ranges import Ranges, stored_ranges
 from hoodie_ds.metadata_table.keys_of_rows import OfRows
 from hoodie_ds.metadata_table.payload import BLOOM_FILTER, STATS, Record
 from hoodie_ds.metadata_table.record_changes import all_indexes, stored_places

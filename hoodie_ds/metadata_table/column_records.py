@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -64,7 +65,7 @@ def file_statistics(
 ) -> dict[str, Record]:
     """Return the records of a file's columns by their keys."""
     return {
-        _file_key(partition_path, name, column): _record(
+        file_key(partition_path, name, column): _record(
             RecordType.COLUMN_STATS, fileName=name, columnName=column, **_recorded(known, version)
         )
         for column, known in ranges.items()
@@ -72,12 +73,29 @@ def file_statistics(
     }
 
 
+def recorded_range(statistics: Record, kind: pa.DataType, version: str) -> ColumnRange | None:
+    """Return the range of a column of a type that statistics say; None if they say too little."""
+    count, nulls = statistics["valueCount"], statistics["nullCount"]
+    if statistics["isDeleted"] or count is None or nulls is None or not 0 <= nulls <= count:
+        return None
+    found = ColumnRange(kind, rows=count, nulls=nulls)
+    ends = statistics["minValue"], statistics["maxValue"]
+    if count == nulls:
+        return found
+    if None in ends:
+        return None
+    if not _is_alike(statistics, _recorded(widest(found), version)):
+        return widest(found)
+    low, high = (_unwrapped(end, kind) for end in ends)
+    return replace(found, low=low, high=high)
+
+
 def deleted_file_statistics(
     partition_path: str, name: str, columns: Iterable[str], version: str
 ) -> dict[str, Record]:
     """Return the records that say that a file is gone."""
     return {
-        _file_key(partition_path, name, column): _record(
+        file_key(partition_path, name, column): _record(
             RecordType.COLUMN_STATS, fileName=name, columnName=column, **_gone(version)
         )
         for column in columns
@@ -137,6 +155,12 @@ def _is_alike(older: Record, newer: Record) -> bool:
     return newer["minValue"] is None or older["minValue"].keys() == newer["minValue"].keys()
 
 
+def widest(known: ColumnRange) -> ColumnRange:
+    """Return the range with the ends of all values that its type has."""
+    low, high = _widest(known.kind)
+    return replace(known, low=low, high=high)
+
+
 def _widest(kind: pa.DataType) -> tuple[Any, Any]:
     """Ends of all values that a type has."""
     if pa.types.is_boolean(kind):
@@ -159,7 +183,13 @@ def partition_key(partition_path: str, column: str) -> str:
     return hashed(column) + hashed(partition_path or UNPARTITIONED)
 
 
-def _file_key(partition_path: str, name: str, column: str) -> str:
+def of_partition(key: str) -> str:
+    """Return the partition path, hashed, of which a record of a partition's column is."""
+    return key[len(hashed("")) :]
+
+
+def file_key(partition_path: str, name: str, column: str) -> str:
+    """Return the key of a file's record of a column."""
     return partition_key(partition_path, column) + digest(name)
 
 
@@ -191,6 +221,15 @@ def _wrapped(end: Any, kind: pa.DataType, version: str) -> Record | None:  # noq
         elif pa.types.is_decimal(kind):
             branch = _OLD_DECIMAL
     return None if end is None else {branch: _stored(end, kind, branch)}
+
+
+def _unwrapped(wrapped: Record, kind: pa.DataType) -> Any:  # noqa: ANN401
+    """Return what `_wrapped` has wrapped of a type."""
+    ((branch, value),) = wrapped.items()
+    if not pa.types.is_decimal(kind):
+        return value
+    number = int.from_bytes(value, "big", signed=True)
+    return number // 10 ** (_OLD_SCALE - kind.scale) if branch == _OLD_DECIMAL else number
 
 
 def _gone(version: str) -> Record:

@@ -27,10 +27,10 @@ from hoodie_ds.config.properties.table_properties import (
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.metadata_table.bloom_records import stored_filters
-from hoodie_ds.metadata_table.column_changes import stored_ranges
 from hoodie_ds.metadata_table.column_index import ColumnIndex, check_named, define_columns
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
 from hoodie_ds.metadata_table.compaction import ATTEMPT, base_file, put_first_log, put_once
+from hoodie_ds.metadata_table.file_ranges import stored_ranges
 from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.keys_of_rows import KEY, RECORD, KeysOfRows
 from hoodie_ds.metadata_table.payload import Record, encode_record

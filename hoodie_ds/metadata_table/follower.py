@@ -47,7 +47,7 @@ class MetadataFollower:
             return
         records: dict[FileGroupId, Entries] = {_LIST_OF_FILES: file_records(completed, changes)}
         others: dict[str, Entries] = {
-            **column_changes(table, changes),
+            **column_changes(table, completed, changes),
             BLOOM_FILTERS: bloom_changes(table, completed.time, changes),
         }
         for partition, found in others.items():

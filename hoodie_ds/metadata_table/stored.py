@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import methodcaller
 from typing import Final, TypeAlias
@@ -111,6 +111,11 @@ class MetadataTable:
         for slice_ in self.slices(RECORD_INDEX):
             found.setdefault(index_of(indexed_path(slice_.group.file_id)), []).append(slice_)
         return found
+
+    def without_pending(self, times: Container[str]) -> MetadataTable:
+        """Return it as it is once the pending instants of some times are gone from the timeline."""
+        others = tuple(instant for instant in self.data.pending if instant.time not in times)
+        return replace(self, data=replace(self.data, pending=others))
 
     def records(
         self, partition: str, only: Collection[str] | None = None

@@ -36,9 +36,7 @@ def undone_records(
     Those that the last write has moved get what the partition says without that write. Where
     something came after it, and after a restore, the whole partition is compared with the rows.
     """
-    data = metadata.data
-    others = tuple(instant for instant in data.pending if instant.time not in times)
-    later = replace(metadata, data=replace(data, pending=others))
+    later = metadata.without_pending(times)
     if undoing.action is Action.RESTORE:
         return differing_records(table, metadata, later, partition, of_rows, meaning, hashed)
     (time,) = times
@@ -47,7 +45,7 @@ def undone_records(
     if not _is_newest(metadata, partition, time):
         return differing_records(table, metadata, later, partition, of_rows, meaning, hashed)
     dead = table.instant(time, Action.COMMIT, State.INFLIGHT)
-    earlier = replace(metadata, data=replace(data, pending=(*others, dead)))
+    earlier = replace(later, data=replace(later.data, pending=(*later.data.pending, dead)))
     slices = metadata.slices(partition)
     moved = {key for slice_ in slices for key, _ in later.logged(slice_, times=times)}
     stored = earlier.by_key(partition, moved)

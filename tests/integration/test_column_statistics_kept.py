@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,24 +18,38 @@ from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.filters.bounds import sortable
 from hoodie_ds.formats.avro.schema import arrow_to_avro
-from hoodie_ds.metadata_table.column_changes import stored_ranges
+from hoodie_ds.metadata_table import follower
+from hoodie_ds.metadata_table.column_changes import column_changes
 from hoodie_ds.metadata_table.column_index import ColumnIndex
-from hoodie_ds.metadata_table.column_records import file_statistics
-from hoodie_ds.metadata_table.payload import STATS, Record
+from hoodie_ds.metadata_table.column_records import (
+    deleted_file_statistics,
+    file_statistics,
+    partition_key,
+    partition_statistics,
+)
+from hoodie_ds.metadata_table.file_ranges import stored_ranges
+from hoodie_ds.metadata_table.payload import STATS, Record, RecordType
 from hoodie_ds.metadata_table.statistics import PARTITION_STATS, partition_bounds
 from hoodie_ds.metadata_table.stored import MetadataTable
+from hoodie_ds.metadata_table.touched_slices import TouchedSlices
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
-from hoodie_ds.table.table import open_table
+from hoodie_ds.table.file_slice import FileSlice, group_of_file
+from hoodie_ds.table.fs_view import FileSystemView
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.table.table_schema import declared_avro
-from hoodie_ds.testing import FaultyStorage, Kind
+from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind
+from hoodie_ds.timeline.file_changes import FileChanges
+from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
+from hoodie_ds.timeline.paths import instant_path
 from tests.golden.test_metadata_tables import unzipped
 from tests.integration.test_metadata_table import RETAINED, make
 from tests.integration.test_metadata_table_kept import KINDS, METADATA
+from tests.integration.test_record_index_kept import ACTS, attempt
 from tests.metadata_tables import Recorder
 from tests.rows import without_meta
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
@@ -41,6 +57,7 @@ from tests.tiers import by_day
 
 INDEXED = ("_hoodie_commit_time", "_hoodie_record_key", "id", "city", "ts", "fare")
 INDEX = {"6": "V1", "9": "V2"}
+STATISTICS = {METADATA: "true", "hoodie.metadata.index.column.stats.enable": "true"}
 SEVERAL = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.clean.failed.writes.policy": "LAZY",
@@ -219,6 +236,133 @@ def test_statistics_of_hudi_are_kept(tmp_path: Path, name: str) -> None:
         table.upsert(rows.slice(start, 4))
     table.clean()
     assert_kept(path)
+
+
+def roll_back(path: Path) -> None:
+    HoodieTable(str(path)).rollback()
+
+
+def restore(path: Path) -> None:
+    table = HoodieTable(str(path))
+    table.restore(table.timeline.completed[-2].time)
+
+
+def recover(path: Path) -> None:
+    """Write after the process of the newest commit died before it put the completed file."""
+    rows = without_meta(HoodieTable(str(path)).read(filter="id = 'k001'"))
+    (path / instant_path(HoodieTable(str(path)).timeline.completed[-1])).unlink()
+    HoodieTable(str(path)).upsert(rows)
+
+
+@pytest.mark.parametrize("undo", [roll_back, restore, recover])
+def test_statistics_that_hudi_narrowed_are_wide_again_once_it_is_undone(
+    tmp_path: Path, undo: Callable[[Path], None]
+) -> None:
+    path = Path(unzipped("v8_cow_files_cs__logs", tmp_path))
+    table = HoodieTable(str(path))
+    assert not table.read(filter="id = 'k000'").num_rows
+    undo(path)
+    assert table.read(filter="id = 'k000'").num_rows == 1
+    assert_kept(path)
+    assert not [one for one in table.inspect.verify().findings if one.kind == "metadata-table"]
+
+
+def narrowed(
+    table: Table, instant: Instant, changes: FileChanges
+) -> Mapping[str, Mapping[str, Record]]:
+    """Records as Hudi's: those of a partition are of the rows that a write leaves there."""
+    found = column_changes(table, instant, changes)
+    if instant.action not in WRITE_ACTIONS or not found:
+        return found
+    schema = changes.schema or declared_avro(table, table.load_timeline())
+    assert schema is not None
+    index = ColumnIndex.of(table, schema)
+    records: dict[str, Record] = {}
+    for partition in changes.partitions:
+        ranges = [
+            stored_ranges(table, file.path, schema, index.defined)
+            for slice_ in left(table, instant, changes, partition)
+            for file in slice_.files
+        ]
+        nothing = deleted_file_statistics(partition, "", index.defined, index.version)
+        gone = {partition_key(partition, one[STATS]["columnName"]): one for one in nothing.values()}
+        records |= partition_statistics(partition, ranges, {}, index.version) or gone
+    tight = {
+        key: {"type": RecordType.PARTITION_STATS, STATS: {**one[STATS], "isTightBound": True}}
+        for key, one in records.items()
+    }
+    return {**found, PARTITION_STATS: tight}
+
+
+def left(
+    table: Table, instant: Instant, changes: FileChanges, partition: str
+) -> Iterator[FileSlice]:
+    """Yield the slices of a partition that a write leaves."""
+    metadata = MetadataTable.open(table, table.load_timeline())
+    assert metadata is not None
+    view = FileSystemView(table.storage, metadata.data, verify=False)
+    groups = {group_of_file(status.path) for status in view.files_of(partition)}
+    touched = TouchedSlices.before(table, metadata, groups, changes.schema)
+    for group, slice_ in touched.after(instant.time, changes).latest.items():
+        is_replaced = (partition, group.file_id) in changes.replaced_groups
+        if group.partition_path == partition and not is_replaced:
+            yield slice_
+
+
+def restored(table: HoodieTable, random: Random) -> object:
+    commits = table.timeline.commits[-3:]
+    return commits and table.restore(random.choice(commits).time)
+
+
+def with_statistics(path: Path, kind: str) -> HoodieTable:
+    table = HoodieTable(str(path), {**TRIPS, TYPE: kind, VERSION: "9", **STATISTICS})
+    for ts in range(2):  # the table has columns after the first write
+        table.upsert(trips(("a", "x", ts, 1.0), ("low", "x", ts, 0.5)))
+    return table
+
+
+@pytest.mark.parametrize("undone", ["upsert", "overwrite"])
+def test_what_hudi_narrowed_is_wide_again_once_an_older_write_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undone: str
+) -> None:
+    table = with_statistics(tmp_path, KINDS[0])
+    if undone == "upsert":
+        table.upsert(trips(("low", "x", 3, 9.0)))
+    else:
+        table.overwrite(trips(("other", "y", 3, 9.0)))
+    with monkeypatch.context() as patched:
+        patched.setattr(follower, "column_changes", narrowed)
+        table.upsert(trips(("a", "x", 4, 1.0)))
+    for _ in range(2):
+        table.rollback()
+        assert_partitions_hold_their_rows(tmp_path)
+    assert table.read(["id"], filter="fare < 1")["id"].to_pylist() == ["low"]
+
+
+@pytest.mark.parametrize(("kind", "seed"), by_day(product(KINDS, range(6)), [(KINDS[0], 1)]))
+def test_in_random_histories_with_writes_of_hudi_no_row_is_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int
+) -> None:
+    random, path = Random(f"{kind} {seed}"), str(tmp_path)
+    with_statistics(tmp_path, kind)
+    acts = (*ACTS, *[lambda table, _: table.rollback()] * 2, *[restored] * 2)
+    for _ in range(8):
+        act, made = random.choice(acts), random.choice([narrowed, narrowed, column_changes])
+        state = random.getstate()
+        with monkeypatch.context() as patched:
+            patched.setattr(follower, "column_changes", made)
+            if random.random() < 0.4:
+                dies = Fault(Effect.CRASH_BEFORE, at=random.randint(1, 240))
+                attempt(
+                    HoodieTable(path, storage=FaultyStorage(open_storage(path), [dies])),
+                    act,
+                    random,
+                )
+                random.setstate(state)
+            attempt(HoodieTable(path), act, random)
+        if HoodieTable(path).timeline.pending:
+            HoodieTable(path).upsert(trips(("z", "w", 1, 1.0)))  # recovers
+        assert_partitions_hold_their_rows(tmp_path)
 
 
 SCHEMA = pa.schema(

@@ -17,10 +17,10 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.properties.keys import METADATA_PARTITIONS
 from hoodie_ds.errors import OptionError, TimelineError, WriteConflictError
 from hoodie_ds.metadata_table import creation
-from hoodie_ds.metadata_table.column_changes import Ranges
 from hoodie_ds.metadata_table.compaction import base_file
 from hoodie_ds.metadata_table.delta_commit import put_delta_commit
-from hoodie_ds.metadata_table.payload import BLOOM_FILTER, Record
+from hoodie_ds.metadata_table.file_ranges import Ranges
+from hoodie_ds.metadata_table.payload import BLOOM_FILTER, STATS, Record
 from hoodie_ds.metadata_table.record_keys import digest, hashed
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.table.table import open_table
@@ -109,11 +109,13 @@ def test_others_are_made_beside_a_list_of_files_that_was_compacted(
 
 
 def test_older_files_count_in_the_statistics_of_a_partition(tmp_path: Path) -> None:
-    """A rollback may show them again."""
+    """A rollback may show them again; one of Hudi widens no statistics."""
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: KINDS[0], VERSION: "9"})
     table.upsert(trips(("a", "x", 1, 1.0), ("low", "x", 1, -9.0)))
     table.delete(trips(("low", "x", 2, None)))
     table.create_metadata_table({COLUMNS: "true"})
+    stored = [one[STATS] for one in records(tmp_path, "partition_stats").values()]
+    assert [one["minValue"] for one in stored if one["columnName"] == "fare"] == [{"5": -9.0}]
     table.rollback()
     assert table.read(["id"], filter="fare < 0")["id"].to_pylist() == ["low"]
 

@@ -2632,6 +2632,40 @@ READS = [
         "partitions with matching rows are skipped",
     ),
     Mutant(
+        "a partition keeps the ends of a write that is undone",
+        Text("added = restored_ranges(table, metadata, instant, schema, index)", "pass"),
+        f"{_STATISTICS}"
+        "::test_statistics_that_hudi_narrowed_are_wide_again_once_it_is_undone[roll_back]",
+        "rows that a rollback brings back are not found by filters",
+    ),
+    Mutant(
+        "only partitions that the undone write has narrowed are widened",
+        Text(
+            "for key, _ in chain.from_iterable(logged)}",
+            "for key, one in chain.from_iterable(logged) if one[STATS]['isTightBound']}",
+        ),
+        f"{_STATISTICS}"
+        "::test_what_hudi_narrowed_is_wide_again_once_an_older_write_is_undone[upsert]",
+        "rows that a second rollback brings back are not found by filters",
+    ),
+    Mutant(
+        "only partitions that the undone write wrote to are widened",
+        Text("if action in REPLACING or not named", "if not named"),
+        f"{_STATISTICS}"
+        "::test_what_hudi_narrowed_is_wide_again_once_an_older_write_is_undone[overwrite]",
+        "rows of replaced file groups that a rollback brings back are not found by filters",
+    ),
+    Mutant(
+        "the ends of another type are those of the type of now",
+        Text(
+            "if not _is_alike(statistics, _recorded(widest(found), version)):",
+            "if False:",
+        ),
+        "tests/unit/metadata_table/test_column_records.py"
+        "::test_the_range_of_a_record_of_another_type_has_all_values",
+        "partitions with matching rows are skipped after a rollback",
+    ),
+    Mutant(
         "ends of two types of a column are merged",
         always("_is_alike", True),
         "tests/unit/metadata_table/test_column_records.py"

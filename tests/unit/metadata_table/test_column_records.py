@@ -14,6 +14,8 @@ from hoodie_ds.metadata_table.column_records import (
     file_statistics,
     has_wrapper,
     partition_statistics,
+    recorded_range,
+    widest,
 )
 from hoodie_ds.metadata_table.payload import STATS, combined, encode_record
 
@@ -78,6 +80,41 @@ def test_a_decimal_of_the_first_version_has_fifteen_digits_after_the_point() -> 
 )
 def test_what_has_no_wrapper_is_not_recorded(kind: pa.DataType, first: bool, second: bool) -> None:
     assert (has_wrapper(kind, "V1"), has_wrapper(kind, "V2")) == (first, second)
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        (pa.int32(), -5, 5),
+        (pa.float64(), -1.5, 2.5),
+        (pa.string(), "a", "b"),
+        (pa.decimal128(10, 2), -129, 300),
+        (pa.date32(), -7, 7),
+    ],
+)
+def test_the_range_of_a_record_is_what_was_recorded(
+    kind: pa.DataType, low: Any, high: Any, version: str
+) -> None:
+    for known in (ColumnRange(kind, low, high, 3, 1), ColumnRange(kind, rows=2, nulls=2)):
+        (record,) = file_statistics("p", "f", {"c": known}, version).values()
+        assert recorded_range(record[STATS], kind, version) == known
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_the_range_of_a_record_of_another_type_has_all_values(version: str) -> None:
+    older = ColumnRange(pa.int32(), 1, 2, 3, 1)
+    (record,) = file_statistics("p", "f", {"c": older}, version).values()
+    newer = ColumnRange(pa.int64(), rows=3, nulls=1)
+    assert recorded_range(record[STATS], pa.int64(), version) == widest(newer)
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [{"isDeleted": True}, {"valueCount": None}, {"nullCount": 2}, {"maxValue": None}],
+)
+def test_a_record_may_say_too_little_for_a_range(unknown: dict[str, Any]) -> None:
+    assert recorded_range({**stored(pa.int32(), 5), **unknown}, pa.int32(), "V2") is None
 
 
 def test_files_of_a_partition_widen_what_older_records_say() -> None:
