@@ -83,7 +83,8 @@ class IndexType(str, Enum):
     @property
     def is_record_index(self) -> bool:
         """Whether it is a record index; that of the whole table has had two names."""
-        return "RECORD" in self.value
+        of_table = IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX
+        return self in (IndexType.RECORD_LEVEL_INDEX, *of_table)
 
 
 class Operation(str, Enum):

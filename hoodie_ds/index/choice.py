@@ -46,7 +46,7 @@ _LOOKUPS: Final[dict[IndexType, type[LookupIndex]]] = {
     IndexType.RECORD_LEVEL_INDEX: RecordIndex,
     IndexType.GLOBAL_RECORD_LEVEL_INDEX: RecordIndex,
 }
-"""Every index but BUCKET."""
+"""The indexes that look keys up."""
 _BUCKETS_EXPECTED: Final = 10_000
 """A random id seldom begins like a bucket's below this number: one time in half a million."""
 _EMPTY_COMMITS: Final = 20
