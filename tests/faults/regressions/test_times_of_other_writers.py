@@ -71,8 +71,8 @@ def mislabelling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         held = schema.set(at, schema.field(at).with_type(MICROS))
         made(self, sink, held, label(avro), *args, **kw)
 
-    def encode(rows: pa.Table, avro: str, *args: Any) -> bytes:
-        return encode_avro_block(mislabelled(rows), label(avro), *args)
+    def encode(rows: pa.Table, avro: str, *args: Any, **kw: Any) -> bytes:
+        return encode_avro_block(mislabelled(rows), label(avro), *args, **kw)
 
     with monkeypatch.context() as patched:
         patched.setattr(BaseFileWriter, "__init__", init)
