@@ -83,18 +83,23 @@ def change(table: HoodieTable, draw: random.Random, number: int) -> None:
         table.upsert(batch(draw, number, [draw.randrange(STORED + 9)], 0))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_rows_win_by_positions_of_ours_as_by_keys(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draw = random.Random(seed)
-    more = {
+def options_of(draw: random.Random, seed: int) -> dict[str, str]:
+    """Of eight seeds each merge mode, block format and version beside each other."""
+    return {
+        **OPTIONS,
         MODE: ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING")[seed % 2],
         BLOCKS: ("avro", "parquet")[seed // 2 % 2],
         VERSION: ("8", "9")[seed // 4 % 2],
         ORDERING: draw.choice(["ts", "ts", "ts,v"]) if seed % 2 == 0 else "ts",
     }
-    table = HoodieTable(str(tmp_path), {**OPTIONS, **more})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_win_by_positions_of_ours_as_by_keys(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(seed)
+    table = HoodieTable(str(tmp_path), options_of(draw, seed))
     table.upsert(batch(draw, 0, list(range(STORED)), 0))
     for number in range(1, 6):
         change(table, draw, number)
@@ -111,14 +116,8 @@ def test_rows_win_by_positions_as_by_keys(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(seed)
-    more = {
-        MODE: ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING")[seed % 2],
-        BLOCKS: ("avro", "parquet")[seed // 2 % 2],
-        VERSION: ("8", "9")[seed // 4 % 2],
-        ORDERING: draw.choice(["ts", "ts", "ts,v"]) if seed % 2 == 0 else "ts",
-    }
     others = draw.random() < 0.3
-    write(HoodieTable(str(tmp_path), {**OPTIONS, **more}), draw, others)
+    write(HoodieTable(str(tmp_path), options_of(draw, seed)), draw, others)
     expected, two = rows_of(tmp_path), rows_of(tmp_path, ["v"])
     assert locate_records(tmp_path) >= 1
     keys_read: list[str] = []
