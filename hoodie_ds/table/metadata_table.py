@@ -211,7 +211,7 @@ def _first_free(table: Table) -> int:
     if table.layout != V1.version:
         return 0
     own = load_timeline(SubfolderStorage(table.storage, METADATA_TABLE), table.layout)
-    numbers = [int(i.time) for i in own.completed if i.time.startswith(FIRST_SECOND)]
+    numbers = [int(i.time[:17]) for i in own.completed if i.time.startswith(FIRST_SECOND)]
     return max(numbers, default=-1) + 1
 
 
