@@ -1365,7 +1365,11 @@ METADATA_TABLES = [
     ),
     Mutant(
         "indexes of the present are asked for a past moment",
-        Text("if pruner is None or self.is_past:", "if pruner is None:"),
+        Text(
+            "        if pruner is None or self.is_past:\n            return None\n",
+            "        if pruner is None:\n            return None\n"
+            "        metadata = replace(metadata, data=self.table.load_timeline())\n",
+        ),
         f"{_VALUES_FOUND}::test_a_past_moment_is_read_without_the_index",
         "time travel misses rows that have moved or changed since",
     ),
@@ -3001,7 +3005,9 @@ MERGES = [
         "a log does not tell that a row came after a delete",
         instead(
             "AppendHandle.write",
-            lambda write, handle, records: write(handle, Changed(records, replacing=None)),
+            lambda write, handle, records, at=None: write(
+                handle, Changed(records, replacing=None), at
+            ),
         ),
         f"{MERGE_RULE}::test_a_batch_forgot_that_a_row_came_after_a_delete",
         "a row loses against one that was deleted before it",
@@ -4995,7 +5001,7 @@ INSPECTION = [
     ),
     Mutant(
         "a command that changes a table takes no answer for yes",
-        within("changes.carry_out", click=Changed(click, confirm=nothing)),
+        within("changes._agreed", click=Changed(click, confirm=nothing)),
         "tests/unit/cli/test_changes.py::test_neither_a_dry_run_nor_the_answer_no_changes_anything",
         "rows are lost that their owner wanted to keep",
     ),
