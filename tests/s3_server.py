@@ -10,7 +10,7 @@ second channel:
   answered 503, 429 or 409, unheard;
 - ``expired-<n>`` in a key: the first n are answered that the credentials have expired;
 - ``lost-<n>`` in a key: the first n are carried out and answered 503 all the same;
-- ``late-<n>`` in a key: the first n are carried out and answered after three seconds;
+- ``late-<n>`` in a key: the first n are carried out and answered after ten seconds;
 - ``denied`` in a key: 403;
 - ``bad-part`` in a key: the second part of a multipart upload is answered 403.
 """
@@ -210,7 +210,7 @@ class _Faulty:
             if fault is None or self._seen[request] > int(fault[2]):
                 return list(self._application(environ, start)), 0
             if fault[1] == "late":
-                return list(self._application(environ, start)), 3
+                return list(self._application(environ, start)), 10
             if fault[1] == "lost":
                 list(self._application(environ, lambda *_: None))
                 environ["CONTENT_LENGTH"] = "0"  # it has been read
