@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -50,7 +52,7 @@ class SqlExpression:
     def _evaluated(self, rows: pa.Table) -> pa.ChunkedArray:
         import duckdb
 
-        with _refused(), duckdb.connect(config={**_SESSION}) as session:
+        with _refused(), closing(_engine(os.getpid()).cursor()) as session:
             # Timestamps come in UTC, and Python's variables are not tables.
             session.execute("SET TimeZone = 'UTC'; SET python_enable_replacements = false")
             self._check_syntax(session)
@@ -74,6 +76,14 @@ class _RefusedError(Exception):
     """What DuckDB says of an expression."""
 
 
+@cache
+def _engine(_process: int) -> Any:  # noqa: ANN401
+    """An empty database of this process, which takes long to open; no child may inherit it."""
+    import duckdb
+
+    return duckdb.connect(config={**_SESSION})
+
+
 @contextmanager
 def _refused() -> Iterator[None]:
     import duckdb
@@ -81,6 +91,8 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+            _engine.cache_clear()  # it answers nothing any more
         raise _RefusedError(" ".join(str(error).split("\n\n")[0].split())) from error
 
 

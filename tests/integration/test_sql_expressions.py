@@ -6,11 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable, expr
 from hoodie_ds.errors import HoodieError, OptionError, ReplayMismatchError, SchemaError
+from hoodie_ds.filters.sql_expression import SqlExpression
 from tests.integration.test_changes_by_filter import NUMBER, ROWS, WRITER, made
 from tests.tables import BUCKETS, found, trips
 
@@ -135,6 +137,33 @@ def test_a_late_row_is_refused_as_the_first_one_is() -> None:
     rows = pa.table({"note": ["1"] * 5000 + ["x"]})
     with pytest.raises(SchemaError, match="'ts' fails: Conversion Error"):
         expr("note::INT").of(rows, "ts")
+
+
+def test_one_database_serves_all_expressions_until_it_breaks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[object] = []
+
+    def connect(*args: Any, **options: Any) -> Any:
+        opened.append(real(*args, **options))
+        return opened[-1]
+
+    def breaks(*_: object) -> None:
+        raise duckdb.InternalException("the database is invalid")
+
+    real = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", connect)
+    rows = pa.table({"ts": [1, 2]})
+    expr("ts + 1").of(rows, "ts")
+    before = len(opened)
+    assert expr("ts + 2").of(rows, "ts").to_pylist() == [3, 4]
+    assert len(opened) == before
+    with monkeypatch.context() as broken:
+        broken.setattr(SqlExpression, "_check_syntax", breaks)
+        with pytest.raises(OptionError, match="is invalid"):
+            expr("ts + 3").check(rows.schema)
+    assert expr("ts + 3").of(rows, "ts").to_pylist() == [4, 5]
+    assert len(opened) == before + 1
 
 
 @pytest.mark.parametrize("text", ["", None])

@@ -119,7 +119,7 @@ class BaseFileReader:
         with self._reading():
             self._file = _open(source)
             _check_claims(self._file.metadata, source, trusted)
-            self._legacy = LegacyCalendar.of(self._file.metadata, name)
+            self._legacy = LegacyCalendar.of(self._file.metadata, self._file.schema_arrow, name)
             if keep_dictionaries and renaming is None:
                 held = schema if made is None else made.sources(schema)
                 self.dictionaries = repetitive_strings(self._file.metadata, held)

@@ -44,8 +44,14 @@ class LegacyCalendar:
     name: str
 
     @classmethod
-    def of(cls, metadata: pq.FileMetaData, name: str) -> LegacyCalendar | None:
-        """Return the calendar of a footer; None if no column is in the hybrid calendar."""
+    def of(cls, metadata: pq.FileMetaData, stored: pa.Schema, name: str) -> LegacyCalendar | None:
+        """Return the calendar of a footer; None if no column is in the hybrid calendar.
+
+        `stored` are the columns in Arrow's types. Where none has a date, the footers are not read:
+        a bloom filter among them is large.
+        """
+        if not any(_has_days(field.type) for field in stored):
+            return None
         footers = metadata.metadata or {}
         has_datetimes, has_int96 = (_is_legacy(footers, *kind) for kind in (_DATETIME, _INT96))
         leaves = map(metadata.schema.column, range(metadata.num_columns) if has_int96 else ())
@@ -122,6 +128,13 @@ class LegacyCalendar:
         moved = np.where(days < _GREGORIAN, _proleptic(days), days) * day + rest
         rebased = pa.array(moved, mask=np.asarray(array.is_null()) if array.null_count else None)
         return rebased.cast(counts.type).view(array.type)
+
+
+def _has_days(kind: pa.DataType) -> bool:
+    """Whether values of a type are or hold dates or timestamps."""
+    if pa.types.is_nested(kind):
+        return any(_has_days(kind.field(number).type) for number in range(kind.num_fields))
+    return bool(pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
 
 
 def _is_legacy(footers: dict[bytes, bytes], since: str, legacy: bytes) -> bool:
