@@ -1,22 +1,27 @@
 """Reads without Spark: against `pyarrow.dataset`, peak memory of a stream, a key, one commit.
 
-    .venv/bin/python benchmarks/reading.py WORK [--megabytes 4000] [--groups 1000] [--rounds 5]
+    .venv/bin/python benchmarks/reading.py WORK [--megabytes 4000] [--groups 1000] [--rounds 5] \
+        [--tables SCAN]
 
-Seconds of a whole read are those of the clock; beside them stand those of the processor, which
-tell more on a busy machine. The stream is read in a process of its own, whose peak is that of the
-interpreter and all libraries too. The look-up counts the data files that are opened. The
-incremental query is that of the last commit, of ten and of as many as there are file groups.
+``SCAN`` is the folder of the merge-on-read table that ``scan.py`` made, and of the same compacted;
+without it merge-on-read is left out. Seconds of a whole read are those of the clock; beside them
+stand those of the processor, which tell more on a busy machine. The stream is read in a process of
+its own, whose peak is that of the interpreter and all libraries too. The look-up counts the data
+files that are opened. The incremental query is that of the last commit, of ten and of as many as
+there are file groups.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -28,6 +33,8 @@ import pyarrow.dataset as ds
 from results import emit
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.fault import Kind
@@ -127,6 +134,49 @@ def against_arrow(path: Path, megabytes: int, rounds: int) -> None:
             )
 
 
+def linked(path: Path) -> Path:
+    """A table under another path, of which nothing is known yet; its files are linked."""
+    found = path.with_name(f"fresh-{path.name}-{time.time_ns()}")
+    shutil.copytree(path, found, copy_function=os.link)
+    return found
+
+
+def merge_on_read(tables: Path, rounds: int) -> None:
+    """Read a table with log files, first and again, and by `pyarrow.dataset` the same compacted."""
+    path = tables / "compacted"
+    slices = PinnedTable.latest(open_storage(str(path), for_write=False)).slices()
+    files = [f"{path}/{slice_.base.path}" for slice_ in slices if slice_.base is not None]
+    cases: dict[str, tuple[list[str] | None, pc.Expression | None, float]] = {
+        "all columns": (None, None, 1.5),
+        "two columns": (["l_orderkey", "l_tax"], None, 2.0),
+        "filter of 1 %": (None, pc.field("l_suppkey") < 100, 2.0),
+    }
+    for name, (columns, expression, goal) in cases.items():
+        work = f"merge-on-read, {name}"
+        taken: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
+        for _ in range(rounds + 1):
+            new = linked(tables / "MOR")
+            for engine, path in (("first", new), ("again", new), ("pyarrow.dataset", None)):
+
+                def found(path: Path | None = path) -> int:
+                    if path is None:
+                        rows = ds.dataset(files).to_table(columns, filter=expression)  # noqa: B023
+                    else:
+                        rows = HoodieTable(path).read(columns, expression)  # noqa: B023
+                    return rows.num_rows
+
+                taken[engine].append(timed(found))
+            shutil.rmtree(new)
+            assert len({runs[-1][2] for runs in taken.values()}) == 1, taken
+        for label, at in (("clock", 0), ("processor", 1)):
+            theirs = f"pyarrow.dataset of the compacted table, {work}, {label}"
+            emit(theirs, statistics.median(run[at] for run in taken["pyarrow.dataset"][1:]))
+            for engine in ("first", "again"):
+                seconds = statistics.median(run[at] for run in taken[engine][1:])
+                ours = f"HoodieTable.read, {work}, {engine}, {label}"
+                emit(ours, seconds, against=theirs, goal=goal)
+
+
 def stream(path: Path) -> None:
     """Print the rows of a stream of a table, and the peak memory of this process in MB."""
     rows = sum(batch.num_rows for batch in HoodieTable(path).scan().to_batches())
@@ -192,12 +242,15 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=4_000)
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tables", type=Path)
     parser.add_argument("--stream", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.stream:
         stream(given.work)
         return
     given.work.mkdir(parents=True, exist_ok=True)
+    if given.tables is not None:
+        merge_on_read(given.tables, given.rounds)
     against_arrow(given.work / "whole", min(given.megabytes, 400), given.rounds)
     look_up(given.work / "keys", given.groups, given.rounds)
     last_commit(given.work / "commits", given.groups, given.rounds)

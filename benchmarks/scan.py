@@ -1,12 +1,17 @@
 """What scans cost: ``hoodie_ds.read`` and ``hoodie_py`` beside Spark's own Parquet reader.
 
-    .venv/bin/python benchmarks/scan.py WORK
+    .venv/bin/python benchmarks/scan.py WORK [--rounds 6] [--only WORD]
 
 ``WORK`` must hold the inputs that ``jvm_baseline.py`` prepared. The tables are made in
 ``WORK/scan`` where they are not there yet: half of lineitem in 8 file groups, copy-on-write,
 merge-on-read with two log layers of a tenth of the rows, and the latter compacted. The suite
-``scan`` of ``jvm_baseline.py`` measures Apache Hudi on the same. One JSON line a run; round 0
-warms up.
+``scan`` of ``jvm_baseline.py`` measures Apache Hudi on the same. One JSON line a run, each beside
+that of its baseline; round 0 warms up. In the last, medians of both and their ratios.
+
+Planning counts on both sides: the time is that from the path of a table, or the paths of its files,
+to the last row. "First" is a table that no process has read before: its files under another path.
+Of merge-on-read, `handed over` is what no scan that hands rows over from Python can beat: Spark
+scans the base files, and takes as many rows as the logs have from a file of Arrow in memory.
 """
 
 from __future__ import annotations
@@ -15,11 +20,16 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from spark_side import KEYED, session, write
 
 import hoodie_ds
@@ -28,7 +38,12 @@ from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.storage.connect import open_storage
 
 FEW = ["l_orderkey", "l_tax"]
-ONE_IN_A_HUNDRED = "l_suppkey < 100"  # of 10,000
+ONE_IN_A_HUNDRED = ("l_suppkey", "<", 100)  # of 10,000
+Scan = Callable[[], DataFrame]
+Taken = dict[tuple[str, str], list[tuple[float, float]]]
+"""Seconds of the clock and of the processor of the runs of a work by an engine."""
+
+BASELINE = "spark parquet"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -50,24 +65,111 @@ def prepare(spark: SparkSession, work: Path) -> None:
         HoodieTable(compacted, KEYED).compact()
 
 
-def parquet(spark: SparkSession, path: Path) -> DataFrame:
-    """The base files of a table through Spark's own reader."""
+def base_files(path: Path) -> list[str]:
+    """The paths of a table's base files."""
     slices = PinnedTable.latest(open_storage(str(path), for_write=False)).slices()
-    return spark.read.parquet(*(f"{path}/{s.base.path}" for s in slices if s.base is not None))
+    return [f"{path}/{s.base.path}" for s in slices if s.base is not None]
 
 
-def scans(spark: SparkSession, work: Path) -> Iterator[tuple[str, str, DataFrame]]:
-    """What is scanned, by what, and the scan."""
-    cow, mor, compacted = (work / "scan" / name for name in ("COW", "MOR", "compacted"))
-    readers = {"spark parquet": parquet, "hoodie_ds.read": lambda s, p: hoodie_ds.read(s, str(p))}
-    for reader, read in readers.items():
-        yield "COW, all columns", reader, read(spark, cow)
-        yield "COW, two columns", reader, read(spark, cow).select(FEW)
-        yield "COW, filter of 1 %", reader, read(spark, cow).where(ONE_IN_A_HUNDRED)
-    mor_scan = "MOR, two log layers"
-    yield mor_scan, "spark parquet of the compacted table", parquet(spark, compacted)
-    yield mor_scan, "hoodie_ds.read", hoodie_ds.read(spark, str(mor))
-    yield mor_scan, "hoodie_py", spark.read.format("hoodie_py").load(str(mor))
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one round, and what reads them."""
+
+    spark: SparkSession
+    work: Path
+
+    def fresh(self, name: str) -> Path:
+        """The table under a path that no process has seen, its files linked."""
+        path = self.work / "scan" / f"fresh-{name}-{time.time_ns()}"
+        shutil.copytree(self.work / "scan" / name, path, copy_function=os.link)
+        return path
+
+    def parquet(self, name: str, columns: list[str] | None, filtered: bool) -> Scan:
+        """Spark's own reader of the base files."""
+        paths = base_files(self.work / "scan" / name)
+
+        def frame() -> DataFrame:
+            rows = self.spark.read.parquet(*paths)
+            if filtered:
+                column, _, value = ONE_IN_A_HUNDRED
+                rows = rows.where(sf.col(column) < value)
+            return rows if columns is None else rows.select(columns)
+
+        return frame
+
+    def ours(self, path: Path, columns: list[str] | None, filtered: bool) -> Scan:
+        """``hoodie_ds.read``."""
+        filters = [ONE_IN_A_HUNDRED] if filtered else None
+        return lambda: hoodie_ds.read(self.spark, str(path), columns=columns, filters=filters)
+
+    def handed_over(self, columns: list[str] | None, filtered: bool) -> Scan:
+        """Spark's reader, and the rows of the logs from a file of Arrow."""
+        base = self.parquet("MOR", columns, filtered)
+        filters = [("ts", ">", 1), *([ONE_IN_A_HUNDRED] if filtered else [])]
+        name = f"logged-{len(columns or ())}-{filtered}.arrow"
+        source = self.work / "scan" / name
+        if not source.exists():
+            rows = HoodieTable(self.work / "scan" / "MOR").read(columns, filter=filters)
+            with pa.OSFile(str(source), "wb") as file, pa.ipc.new_file(file, rows.schema) as out:
+                out.write_table(rows, 10_000)
+        path = str(source)
+
+        def from_memory(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with pa.memory_map(path) as file:
+                found = pa.ipc.open_file(file)
+                for batch in batches:
+                    for number in batch.column(0).to_pylist():
+                        for at in range(number, found.num_record_batches, 2):
+                            yield found.get_batch(at)
+
+        def frame() -> DataFrame:
+            rows = base()
+            schema = rows.schema
+            numbers = self.spark.range(0, 2, 1, 2)
+            return rows.unionAll(numbers.mapInArrow(from_memory, schema))
+
+        return frame
+
+
+@dataclass(frozen=True)
+class Case:
+    """Scans of one kind beside their baseline, which runs first and last in turns."""
+
+    work: str
+    baseline: Scan
+    ours: dict[str, Scan]
+    goals: dict[str, float]
+    counts: bool = False
+
+
+def cases(tables: Tables) -> Iterator[Case]:
+    """What is scanned."""
+    scan = tables.work / "scan"
+    cow, mor = scan / "COW", scan / "MOR"
+    shapes = {"all columns": (None, False), "two columns": (FEW, False)}
+    shapes["filter of 1 %"] = (None, True)
+    for (what, shape), goal in zip(shapes.items(), (1.1, 1.15, 1.2), strict=True):
+        yield Case(
+            f"COW, {what}",
+            tables.parquet("COW", *shape),
+            {"hoodie_ds.read": tables.ours(cow, *shape)},
+            {"hoodie_ds.read": goal},
+        )
+    again = {"all columns": 1.8, "two columns": 1.5, "filter of 1 %": 1.5}
+    first = {"two columns": 4.0, "filter of 1 %": 3.0}
+    for what, shape in shapes.items():
+        ours = {"hoodie_ds.read, again": tables.ours(mor, *shape)}
+        goals = {"hoodie_ds.read, again": again[what]}
+        if what in first:
+            ours["hoodie_ds.read, first"] = tables.ours(tables.fresh("MOR"), *shape)
+            goals["hoodie_ds.read, first"] = first[what]
+        ours["handed over"] = tables.handed_over(*shape)
+        yield Case(f"MOR, {what}", tables.parquet("compacted", *shape), ours, goals)
+    name = "hoodie_ds.read, again"
+    counted = {name: tables.ours(mor, None, False)}
+    yield Case("MOR, count()", tables.parquet("compacted", None, False), counted, {name: 2.0}, True)
+    rows = {"hoodie_py": lambda: tables.spark.read.format("hoodie_py").load(str(mor))}
+    yield Case("MOR, by hoodie_py", tables.parquet("compacted", None, False), rows, {})
 
 
 def processor_seconds() -> float:
@@ -88,29 +190,70 @@ def processor_seconds() -> float:
     return sum(used[process] for process in ours) / TICKS
 
 
+def timed(scan: Scan, counts: bool) -> tuple[float, float]:
+    """Seconds of the clock and of the processor, from the plan to the last row."""
+    started, before = time.perf_counter(), processor_seconds()
+    frame = scan()
+    if counts:
+        frame.count()
+    else:
+        frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - started, processor_seconds() - before
+
+
+def report(
+    taken: dict[tuple[str, str], list[tuple[float, float]]], goals: dict[str, float]
+) -> None:
+    """Print medians, and their ratios to those of the baselines."""
+    for (work, engine), runs in taken.items():
+        clock, processor = (statistics.median(run[at] for run in runs) for at in (0, 1))
+        beside = taken[work, BASELINE]
+        line = {
+            "work": work,
+            "engine": engine,
+            "runs": len(runs),
+            "goal": goals.get(f"{work}{engine}"),
+        }
+        line |= {"seconds": round(clock, 3), "processor_seconds": round(processor, 3)}
+        for at, name in ((0, "ratio"), (1, "processor_ratio")):
+            theirs = statistics.median(run[at] for run in beside)
+            line[name] = round((clock, processor)[at] / theirs, 2)
+        print(json.dumps(line), flush=True)
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=lambda text: Path(text).resolve())
-    parser.add_argument("--rounds", type=int, default=3, help="measured, after the warm-up")
+    parser.add_argument("--rounds", type=int, default=6, help="measured, after the warm-up")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="4g", help="of the driver")
+    parser.add_argument("--only", default="", help="works whose name has this word")
     chosen = parser.parse_args()
     spark = session(chosen.cores, chosen.memory)
     prepare(spark, chosen.work)
-    for number in range(chosen.rounds + 1):
-        for what, reader, frame in scans(spark, chosen.work):
-            started, before = time.perf_counter(), processor_seconds()
-            frame.write.format("noop").mode("overwrite").save()
-            line = {
-                "engine": reader,
-                "work": what,
-                "seconds": round(time.perf_counter() - started, 3),
-                "processor_seconds": round(processor_seconds() - before, 2),
-                "round": number,
-                "warm_up": number == 0,
-            }
-            print(json.dumps(line), flush=True)
+    tables = Tables(spark, chosen.work)
+    taken: Taken = defaultdict(list)
+    goals: dict[str, float] = {}
+    try:
+        for number in range(chosen.rounds + 1):
+            for case in cases(tables):
+                if chosen.only not in case.work:
+                    continue
+                goals |= {f"{case.work}{engine}": goal for engine, goal in case.goals.items()}
+                engines = [(BASELINE, case.baseline), *case.ours.items()]
+                for engine, scan in engines if number % 2 else reversed(engines):
+                    seconds, processor = timed(scan, case.counts)
+                    line = {"engine": engine, "work": case.work, "round": number}
+                    line |= {"seconds": round(seconds, 3), "warm_up": number == 0}
+                    line["processor_seconds"] = round(processor, 2)
+                    print(json.dumps(line), flush=True)
+                    if number:
+                        taken[case.work, engine].append((seconds, processor))
+    finally:
+        for path in (chosen.work / "scan").glob("fresh-*"):
+            shutil.rmtree(path)
+    report(taken, goals)
     spark.stop()
 
 
