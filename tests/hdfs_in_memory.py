@@ -109,7 +109,8 @@ class HdfsInMemory:
                 for at, (content, written) in self.files.items()
                 if at == path or _above(at)[0] == path
             ]
-            return iter([*files, *(Status(at) for at in self.folders if _above(at)[0] == path)])
+            below = (at for at in self.folders if _above(at)[0] == path != at)
+            return iter([*files, *map(Status, below)])
 
     def _check_folders(self, path: str, name: str) -> None:
         for above in _above(path):

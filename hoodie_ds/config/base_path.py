@@ -28,7 +28,7 @@ def check_base_path(text: str) -> str:
     """Return a local path or URL without trailing slashes, or raise `OptionError`.
 
     Refused are control characters, credentials and chained file systems; the message does not
-    repeat what may be secret.
+    repeat what may be secret. Several slashes in a row are one in a URL, as for Hadoop.
     """
     scheme = scheme_of(text)
     shown = text if scheme == "file" and "::" not in text else f"{scheme}://***"
@@ -50,7 +50,11 @@ def check_base_path(text: str) -> str:
         )
     if not rest.strip("/"):
         raise OptionError("path", shown, "the URL names no folder")
-    return f"{scheme}://{rest.rstrip('/')}"
+    place, _, folder = rest.partition("/")
+    names = [name for name in folder.split("/") if name]
+    if "." in names or ".." in names:  # Hadoop would follow them, and an object store would not
+        raise OptionError("path", shown, "a URL with '.' or '..' as a folder is not accepted")
+    return f"{scheme}://{'/'.join((place, *names))}"
 
 
 def _check_local(text: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from hoodie_ds.storage.connections import refuse_fork
+from hoodie_ds.storage.connections import refuse_fork, refused
 
 CLOUDS: Final = {"gs": "gcs", "gcs": "gcs", "az": "azure", "abfs": "azure", "abfss": "azure"}
 """Extras that bring obstore, by the schemes of their clouds."""
@@ -15,6 +16,12 @@ _DEFAULTS: Final = {"timeout": "2 minutes", "allow_http": "true"}
 
 _NO_RETRIES: Final = {"max_retries": 0}
 """obstore would repeat a put whose answer was lost, and report its own file as another's."""
+
+_REFUSED: Final = re.compile(
+    r"Configuration key: '(?P<name>.*)' is not valid|"
+    r"failed to parse \"(?P<value>.*)\" as (?P<kind>\w+)"
+)
+"""What obstore says of options."""
 
 _PUBLIC: Final = ".core.windows.net"
 
@@ -31,10 +38,33 @@ def connect(place: str, options: Mapping[str, str], *, repeats: bool = False) ->
     retries = None if repeats else _NO_RETRIES
     scheme, _, authority = place.partition("://")
     if CLOUDS[scheme] == "gcs":
-        return GCSStore(authority, config={**_DEFAULTS, **options}, retry_config=retries)
+        config = {**_DEFAULTS, **options}
+        return _opened(GCSStore, authority, options, config=config, retry_config=retries)
     container, at, host = authority.rpartition("@")
     config = {**_DEFAULTS, **(_account(host) if at else {}), **options}
-    return AzureStore(container if at else host, config=config, retry_config=retries)
+    bucket = container if at else host
+    return _opened(AzureStore, bucket, options, config=config, retry_config=retries)
+
+
+def _opened(
+    store: Callable[..., Any], bucket: str, options: Mapping[str, str], **arguments: object
+) -> Any:  # noqa: ANN401
+    """Return a store, or raise the error that names the option that obstore refuses."""
+    from obstore.exceptions import BaseError
+
+    try:
+        return store(bucket, **arguments)
+    except BaseError as error:
+        found = _REFUSED.search(str(error))
+        if found is None:
+            raise
+        unknown = f"{store.__name__} of obstore knows no such option"
+        for name, value in options.items():
+            if name == found["name"]:
+                raise refused(name, options, unknown) from None
+            if value == found["value"]:
+                raise refused(name, options, f"give a {found['kind'].lower()}") from None
+        raise
 
 
 def _account(host: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping
+from typing import Final
 
 from hoodie_ds.config.base_path import check_base_path, scheme_of
 from hoodie_ds.config.file_options import FileOptions, StorageOptions
@@ -26,6 +27,12 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.storage.s3_storage import S3Storage
 
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("wasb", "wasbs"), "abfss://container@account.dfs.core.windows.net/folder"),
+    "s3n": "s3a://bucket/folder",
+}
+"""Schemes of clients that Hadoop has given up, with what the same files are called now."""
+
 
 def open_storage(
     base_path: str,
@@ -45,6 +52,8 @@ def open_storage(
     scheme = scheme_of(place)
     if scheme == "file":
         return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
+    if scheme in _OTHER_NAMES:
+        raise OptionError("path", place, f"Hadoop has a newer name of it: {_OTHER_NAMES[scheme]}")
     if scheme in CLOUDS:
         _check_installed(scheme, "obstore", CLOUDS[scheme])
         return RetryingStorage(ObjectStorage(place, dict(storage_options or {})), retry_ms)

@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
+from hoodie_ds.config.file_options import STORAGE_OPTION_PREFIX
+from hoodie_ds.config.secret_values import shown as shown_value
 from hoodie_ds.errors import (
     AccessDeniedError,
     AlreadyExistsError,
     HoodieError,
     NotFoundError,
+    OptionError,
     StorageError,
 )
 from hoodie_ds.storage.foreign_errors import chained, meaning, shown
@@ -133,6 +136,12 @@ def argument(value: str) -> object:
         with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value
+
+
+def refused(name: str, options: Mapping[str, str], remedy: str) -> OptionError:
+    """Return the error for an option that its library does not take, without a secret value."""
+    key = STORAGE_OPTION_PREFIX + name
+    return OptionError(key, shown_value(key, options[name]), remedy)
 
 
 def _key(place: str, options: Mapping[str, str]) -> _Key:

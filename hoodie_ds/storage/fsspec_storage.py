@@ -11,6 +11,7 @@ import contextlib
 import errno
 import inspect
 import io
+import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,12 +23,16 @@ import fsspec
 
 from hoodie_ds.errors import StorageError
 from hoodie_ds.extras import remedy
-from hoodie_ds.storage.connections import argument, connection
+from hoodie_ds.storage.connections import argument, connection, refused
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import FileStatus, Version
 from hoodie_ds.storage.streams import GuardedInput, whole_output
 
 S3_SCHEMES: Final = ("s3", "s3a")
+_OBJECTS: Final = ("client_kwargs", "config_kwargs", "s3_additional_kwargs")
+"""Options of s3fs with arguments of the libraries below."""
+
+_UNKNOWN: Final = re.compile(r"unexpected keyword argument '(\w+)'")
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
 
@@ -199,13 +204,30 @@ def _connect(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     was lost, and then report the name as taken by another writer.
     """
     arguments = {name: argument(text) for name, text in options.items()}
+    try:
+        return _opened(scheme, options, arguments)
+    except TypeError as error:
+        unknown = _UNKNOWN.search(str(error))
+        named = unknown[1] if unknown is not None else None
+        for name, value in arguments.items():
+            if name == named or (isinstance(value, dict) and named in value):
+                remedy = f"fsspec knows no {named!r} for {scheme}://; leave it out or correct it"
+                raise refused(name, options, remedy) from None
+        raise
+
+
+def _opened(scheme: str, options: Mapping[str, str], arguments: dict[str, object]) -> Any:  # noqa: ANN401
     fresh = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme not in S3_SCHEMES:
         return fsspec.filesystem(scheme, **fresh, **arguments)
-    given = arguments.pop("config_kwargs", None)
-    config = {**(given if isinstance(given, dict) else {}), "retries": {"total_max_attempts": 1}}
-    system = fsspec.filesystem(scheme, **fresh, config_kwargs=config, **arguments)
+    for name in _OBJECTS:
+        if not isinstance(arguments.get(name, {}), dict):
+            raise refused(name, options, 'give a JSON object, such as {"region_name": "eu-west-1"}')
+    given = cast(dict[str, object], arguments.get("config_kwargs", {}))
+    config = {**given, "retries": {"total_max_attempts": 1}}
+    system = fsspec.filesystem(scheme, **fresh, **{**arguments, "config_kwargs": config})
     system.retries = 1
+    system.connect()  # else its first request would be what refuses options
     return system
 
 

@@ -81,4 +81,6 @@ def plain(error: Exception) -> Exception:
 
 def _known(errors: dict[str, _Meaning], name: str, message: str) -> Exception:
     kind, remedy = errors.get(name, (ValueError, ""))
+    if remedy == _NAME and ":" not in message.partition(": ")[2]:
+        remedy = ""
     return kind(f"{message}; {remedy}" if remedy else message)

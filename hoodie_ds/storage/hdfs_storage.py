@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, ClassVar, Final, Literal, cast
 
 from hoodie_ds.environment import IdSource, RandomIds
 from hoodie_ds.errors import NotFoundError, StorageError
-from hoodie_ds.storage.connections import connection, refuse_fork
+from hoodie_ds.storage.connections import connection, refuse_fork, refused
 from hoodie_ds.storage.hdfs_errors import plain
 from hoodie_ds.storage.path import check_path, is_unfinished
 from hoodie_ds.storage.protocol import FileStatus, walked
@@ -119,7 +119,7 @@ class HdfsStorage:
         ):
             for status in client.list_status(full):
                 folder, _, name = status.path.rpartition("/")
-                if folder != full:  # the path is that of a file
+                if folder != full.rstrip("/"):  # the path is that of a file
                     continue
                 below = f"{path}/{name}" if path else name
                 if status.isdir:
@@ -135,9 +135,10 @@ class HdfsStorage:
         """Yield the client and the full path; any failure becomes a typed error."""
         check_path(path, root_allowed=root_allowed)
         host, _, folder = self.root.partition("://")[2].partition("/")
+        place = f"/{folder}" if folder else ""
         what = f"cannot {verb} {path!r} below {self.root!r}"
         with connection(f"hdfs://{host}", self.options, connect, what, plain) as client:
-            yield client, f"/{folder}/{path}" if path else f"/{folder}"
+            yield client, f"{place}/{path}" if path else place or "/"
 
 
 def connect(place: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
@@ -152,6 +153,11 @@ def connect(place: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
     refuse_fork("hdfs_native")
     of_hadoop = dict(options)
     named = {name: of_hadoop.pop(name) for name in _KERBEROS if name in of_hadoop}
+    for name in of_hadoop:
+        if "." not in name:  # the client would ignore a mistyped name
+            known = ", ".join(_KERBEROS)
+            remedy = f"give a name of Hadoop's, such as dfs.nameservices, or one of {known}"
+            raise refused(name, options, remedy)
     return Client(place, of_hadoop, **named)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hoodie_ds import (
 )
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.storage.connect import open_storage
 
 KEYED = {
     "hoodie.table.name": "t",
@@ -217,3 +219,35 @@ def test_rows_without_a_field_name_its_role(tmp_path: Path) -> None:
     HoodieTable(tmp_path / "t", KEYED).upsert(ROWS)
     with pytest.raises(SchemaError, match=r"^ordering field 'ts' .*every write needs .* ts$"):
         HoodieTable(tmp_path / "t").upsert(ROWS.select(["id"]))
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "key", "remedy"),
+    [
+        ("s3://b/t", {"nonsense": "hush"}, "nonsense", "no 'nonsense' for s3://"),
+        ("s3://b/t", {"client_kwargs": '{"x": "hush"}'}, "client_kwargs", "no 'x' for s3://"),
+        ("s3a://b/t", {"config_kwargs": '{"x": "hush"}'}, "config_kwargs", "no 'x' for s3a://"),
+        ("s3://b/t", {"config_kwargs": "{hush"}, "config_kwargs", "a JSON object"),
+        ("gs://b/t", {"key": "hush"}, "key", "GCSStore of obstore knows no such option"),
+        ("az://b/t", {"key": "hush"}, "key", "AzureStore of obstore knows no such option"),
+        ("gs://b/t", {"timeout": "soon"}, "timeout", "give a duration"),
+        ("hdfs://n/t", {"kerberos_key": "hush"}, "kerberos_key", "a name of Hadoop's"),
+    ],
+)
+def test_an_unknown_storage_option_was_a_type_error_or_ignored(
+    place: str, options: dict[str, str], key: str, remedy: str
+) -> None:
+    storage = open_storage(place, options)
+    with pytest.raises(OptionError, match=re.escape(remedy)) as caught:
+        storage.read("f")
+    assert caught.value.key == f"hoodie.py.storage.option.{key}"
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [("wasbs://c@a.blob.core.windows.net/t", "abfss://"), ("s3n://b/t", "s3a://")],
+)
+def test_a_former_scheme_of_hadoop_was_only_unknown(place: str, name: str) -> None:
+    with pytest.raises(OptionError, match=name):
+        open_storage(place)

@@ -15,6 +15,8 @@ from hoodie_ds.errors import OptionError
         ("file:///a/", "file:///a", "file"),
         ("file:/a", "file:/a", "file"),
         ("S3A://bucket/t/", "s3a://bucket/t", "s3a"),
+        ("gs://bucket//a///t", "gs://bucket/a/t", "gs"),
+        ("hdfs:////a//t/", "hdfs:///a/t", "hdfs"),
         (
             "abfss://box@acc.dfs.core.windows.net/t",
             "abfss://box@acc.dfs.core.windows.net/t",
@@ -36,6 +38,8 @@ def test_places(text: str, place: str, scheme: str) -> None:
         "simplecache::s3://bucket/hush",
         "s3://bucket/hush\x00",
         "s3://",
+        "s3://bucket/hush/../t",
+        "gs://bucket/./hush",
         "",
         "  ",
         "/a\nb",

@@ -192,6 +192,17 @@ def test_the_base_path_is_as_hadoop_writes_it(client: HdfsInMemory) -> None:
         assert client.files["/a b/t/f"][0] == str(number).encode()
 
 
+def test_a_table_may_be_the_root(client: HdfsInMemory) -> None:
+    storage = open_storage("hdfs://node/")
+    storage.put_if_absent("f", b"1")
+    storage.put_if_absent("p/g", b"2")
+    assert set(client.files) == {"/f", "/p/g"}
+    assert [one.path for one in storage.list("", recursive=True)] == ["f", "p/g"]
+    assert [one.path for one in storage.list("", folders=True)] == ["p"]
+    storage.delete("f")
+    assert [one.path for one in storage.list("")] == []
+
+
 def _numbered(number: int, wire: int, value: bytes) -> bytes:
     """A field of a message of protocol buffers."""
     return bytes([number << 3 | wire]) + value
