@@ -194,6 +194,16 @@ def names_in(storage: Storage, path: str, beginning: str = "") -> list[str]:
     return [name for name in listed if name.startswith(beginning)]
 
 
+def abort_uploads(storage: Storage, paths: Collection[str]) -> None:
+    """Delete the parts that dead writers have sent of files, where the storage can list them.
+
+    A writer of such a file that is still alive fails. What is complete stays.
+    """
+    abort = getattr(storage, "abort_uploads", None)  # as in `names_in`
+    if paths and callable(abort):
+        abort(paths)
+
+
 def walked(
     scan: Callable[[str], tuple[list[FileStatus], list[FileStatus]]],
     path: str,

@@ -26,6 +26,7 @@ from hoodie_ds.storage.protocol import (
     Storage,
     TakesParts,
     Version,
+    abort_uploads,
     names_in,
 )
 from hoodie_ds.storage.streams import PART_BYTES, GuardedInput, output_in_parts, whole_output
@@ -111,6 +112,13 @@ class RetryingStorage:
     def delete_many(self, paths: Collection[str]) -> None:
         """Delete files; all of them again if one of them was unavailable."""
         self._retry(lambda: self.inner.delete_many(paths))
+
+    def abort_uploads(self, paths: Collection[str]) -> None:
+        """Delete parts, as `protocol.abort_uploads`; what may not be listed or deleted stays."""
+        try:
+            self._retry(lambda: abort_uploads(self.inner, paths))
+        except StorageError as error:  # of the right to do so nothing else depends
+            Log(self.root).warning("parts of %d dropped files may be left: %s", len(paths), error)
 
     @contextmanager
     def _sent(self, storage: SendsOutputs, path: str) -> Iterator[BinaryIO]:

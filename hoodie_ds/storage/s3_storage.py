@@ -70,6 +70,24 @@ class S3Storage(FsspecStorage):
         for start in range(0, len(ordered), _KEYS_A_REQUEST):
             self._delete_some(ordered[start : start + _KEYS_A_REQUEST])
 
+    def abort_uploads(self, paths: Collection[str]) -> None:
+        """Delete the parts of files that were never completed."""
+        with self._call("abort uploads of", min(paths)) as (system, full):
+            place = _object(system, full.removesuffix(min(paths)).rstrip("/"))
+            folder = f"{place['Key']}/" if place["Key"] else ""
+            keys = {folder + path for path in paths}
+            asked = {"Bucket": place["Bucket"], "Prefix": folder}
+            while True:
+                page = system.call_s3("list_multipart_uploads", **asked)
+                for upload in page.get("Uploads", ()):
+                    if upload["Key"] in keys:
+                        what = {name: upload[name] for name in ("Key", "UploadId")}
+                        system.call_s3("abort_multipart_upload", Bucket=place["Bucket"], **what)
+                if not page["IsTruncated"]:
+                    return
+                asked["KeyMarker"] = page["NextKeyMarker"]
+                asked["UploadIdMarker"] = page["NextUploadIdMarker"]
+
     def _found(
         self, kind: str, path: str, beginning: str = "", *, below: bool = False
     ) -> tuple[str, builtins.list[dict[str, Any]]]:

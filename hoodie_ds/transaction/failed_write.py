@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.log.log_block import HeaderKey, read_blocks
-from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.protocol import Storage, abort_uploads
 from hoodie_ds.table.file_name import LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.slicing import SLICINGS
@@ -147,6 +147,7 @@ def delete_leftovers(
     ]
     if safe:
         note_late_files(storage, time, safe)
+        abort_uploads(storage, safe)
     for path in safe:
         storage.delete(path)
 

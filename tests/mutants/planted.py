@@ -3096,6 +3096,19 @@ STORAGE = [
         "P5: a data file is overwritten",
     ),
     Mutant(
+        "a write that is rolled back leaves its parts",
+        within("delete_leftovers", abort_uploads=nothing),
+        "tests/contract/storage/test_s3.py"
+        "::test_parts_of_a_dead_writer_are_deleted_with_its_write[COPY_ON_WRITE]",
+        "P16: parts that no listing shows are paid for",
+    ),
+    Mutant(
+        "parts of all files are deleted with those of some",
+        Text('if upload["Key"] in keys:', "if True:"),
+        "tests/contract/storage/test_s3.py::test_parts_of_some_files_are_deleted[s3]",
+        "P5: a living writer fails",
+    ),
+    Mutant(
         "an upload that fails leaves its parts",
         skipped("_Parts.abort"),
         "tests/contract/storage/test_s3.py::test_an_upload_left_by_an_exception_is_aborted[s3]",

@@ -113,6 +113,64 @@ def test_an_upload_left_by_an_exception_is_aborted(server: S3Server, root: str) 
     assert uploads(server, root) == []
 
 
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_parts_of_some_files_are_deleted(
+    server: S3Server, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from s3fs import S3FileSystem
+
+    storage = open_storage(root, server.options)
+    assert isinstance(storage, RetryingStorage)
+    ask = S3FileSystem.call_s3
+
+    def one_in_a_page(system: S3FileSystem, method: str, **given: Any) -> Any:
+        after = given.pop("KeyMarker", ""), given.pop("UploadIdMarker", "")
+        page = ask(system, method, **given)
+        if method == "list_multipart_uploads":
+            found = {(one["Key"], one["UploadId"]): one for one in page.get("Uploads", ())}
+            left = sorted(marker for marker in found if marker > after)
+            page = {"IsTruncated": len(left) > 1, "Uploads": [found[one] for one in left[:1]]}
+            page["NextKeyMarker"], page["NextUploadIdMarker"] = left[0] if left else after
+        return page
+
+    monkeypatch.setattr(S3FileSystem, "call_s3", one_in_a_page)
+    for path in ("p/f", "p/f", "p/f1", "q"):
+        once(storage).begin_upload(path).put(1, b"x")
+    storage.put_if_absent("p/g", b"whole")
+    for _ in range(2):
+        storage.abort_uploads(["p/f", "p/g", "p/none"])
+        assert sorted(key.removeprefix(f"{root[12:]}/") for key in uploads(server, root)) == [
+            "p/f1",
+            "q",
+        ]
+    assert storage.read("p/g") == b"whole"
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_parts_of_a_dead_writer_are_deleted_with_its_write(
+    s3: S3Server, root: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Died(BaseException):
+        """The process has ended."""
+
+    def died(_: object) -> None:
+        raise Died
+
+    options = {**TRIPS, **s3.table_options, "hoodie.datasource.write.table.type": kind}
+    table = HoodieTable(root, options)
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    with monkeypatch.context() as dying:
+        dying.setattr(streams, "PART_BYTES", 100)
+        dying.setattr("hoodie_ds.storage.retrying._RetryingUpload.complete", died)
+        dying.setattr("hoodie_ds.storage.retrying._RetryingUpload.abort", died)
+        with pytest.raises(Died):
+            table.upsert(trips(("a", "oslo", 2, 2.0), ("b", "rome", 2, 2.0)))
+    assert len(uploads(s3, root)) == 1
+    table.upsert(trips(("b", "rome", 3, 3.0)))
+    assert uploads(s3, root) == []
+    assert found(table) == [("a", "oslo", 1, 1.0), ("b", "rome", 3, 3.0)]
+
+
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("fault", ["busy", "lost"])
 def test_an_upload_each_of_whose_steps_fails_once_is_done(

@@ -23,6 +23,7 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.fsspec_storage import FsspecStorage
+from hoodie_ds.storage.protocol import abort_uploads
 from hoodie_ds.storage.retrying import RetryingStorage
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage, Operation
 
@@ -304,3 +305,13 @@ def test_a_retrying_storage_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(storage)) == storage
     assert hash(storage) == hash(pickle.loads(pickle.dumps(storage)))
     assert storage.deadline_ms == 7
+
+
+def test_parts_that_may_not_be_listed_stay(caplog: pytest.LogCaptureFixture) -> None:
+    class Denied(MemoryStorage):
+        def abort_uploads(self, paths: list[str]) -> None:
+            raise AccessDeniedError(f"may not list {paths}")
+
+    storage = RetryingStorage(Denied("memory://denied"), 0)
+    abort_uploads(storage, ["f"])
+    assert "parts of 1 dropped files may be left: may not list ['f']" in caplog.text
