@@ -32,6 +32,9 @@ from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 
 _MOST: Final = 16
 
+_PANIC: Final = "PanicException"
+"""What Python sees of a panic of a library in Rust; it is no `Exception`, and nobody catches it."""
+
 _Key = tuple[str, tuple[tuple[str, str], ...], int]
 
 _lock = threading.Lock()
@@ -78,6 +81,8 @@ class _Translation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if error is not None and type(error).__name__ == _PANIC:
+            error = RuntimeError(str(error))
         if not isinstance(error, Exception) or isinstance(error, HoodieError):
             return
         plain = self.plain(error)

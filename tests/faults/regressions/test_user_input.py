@@ -15,6 +15,7 @@ from hoodie_ds import (
     OptionError,
     ReplayMismatchError,
     SchemaError,
+    StorageError,
 )
 from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions
@@ -251,3 +252,10 @@ def test_an_unknown_storage_option_was_a_type_error_or_ignored(
 def test_a_former_scheme_of_hadoop_was_only_unknown(place: str, name: str) -> None:
     with pytest.raises(OptionError, match=name):
         open_storage(place)
+
+
+def test_an_endpoint_that_is_no_url_was_a_panic_that_nobody_caught() -> None:
+    storage = open_storage("gs://b/t", {"base_url": "nonsense", "bearer_token": "hush"})
+    with pytest.raises(StorageError, match="RuntimeError: request must be valid") as caught:
+        storage.read("f")
+    assert "hush" not in str(caught.value)
