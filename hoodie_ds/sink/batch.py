@@ -17,6 +17,7 @@ from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.index.choice import bloom_params
 from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.metadata_table.task_keys import TaskKeys, takes_keys
 from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
@@ -109,6 +110,19 @@ def write_context(
         history=plan.history,
         batch_number=batch.pending.batches_before,
     )
+
+
+def new_keys(batch: Batch, context: WriteContext) -> TaskKeys | None:
+    """Return what takes the new keys of a task that puts them into the record index itself.
+
+    Several micro-batches of an instant may rewrite a file one after the other, and the commit names
+    only the last: there the keys are found in the files.
+    """
+    is_alone = batch.options.batches_per_commit == 1 and not batch.pending.batches_before
+    has_keys = batch.plan.index is not None and context.virtual_keys is None
+    if not (is_alone and has_keys and takes_keys(batch.table)):
+        return None
+    return TaskKeys(batch.table, context.instant_time, context.log_token, context.files)
 
 
 def _bloom_params(plan: WritePlan) -> BloomParams | None:
