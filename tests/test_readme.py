@@ -107,7 +107,7 @@ def test_the_example_of_the_library_runs(tmp_path: Path) -> None:
     for code in (options, library):
         run_example(code, names, tmp_path)
     left = names["table"].read().to_pylist()
-    assert [(row["uuid"], row["fare"]) for row in left] == [("b", 10.0)]
+    assert [(row["uuid"], row["fare"]) for row in left] == [("b", 12.0)]
     pages = blocks(USERS["docs/guides/writing.md"], "python")
     merge, more = (code for code in pages if "table.merge(" in code)
     run_example(merge, names, tmp_path)

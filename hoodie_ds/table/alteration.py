@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from itertools import count
 from typing import Any, Final
@@ -21,7 +21,14 @@ from hoodie_ds.formats.avro.evolution import renamed_avro
 from hoodie_ds.formats.avro.schema import normalise_schema
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
 from hoodie_ds.record.schema import check_case
-from hoodie_ds.table.numbering import TYPES, kind_of, new_field, numbered_anew
+from hoodie_ds.table.numbering import (
+    TYPES,
+    VARIANT,
+    is_one_value,
+    kind_of,
+    new_field,
+    numbered_anew,
+)
 from hoodie_ds.table.schema_on_read import as_json, renaming_of
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -193,6 +200,8 @@ class AlteredColumns:
                     node = None
         if not isinstance(node, dict) or node["type"] != "record":
             raise SchemaError(f"{parent!r} is no struct of the table")
+        if is_one_value(node):
+            raise SchemaError(f"{parent!r} is a BLOB or VARIANT, whose fields do not change")
         below: list[dict[str, Any]] = node["fields"]
         return below
 
@@ -214,20 +223,16 @@ class AlteredColumns:
 
 def _first(columns: pa.Schema, avro: str) -> dict[str, Any]:
     """The columns of a table that have no numbers yet, with what its schema says of them."""
-    record = parse_avro(avro, "table schema")
-    for name, kind in zip(record.names, record.children, strict=True):
-        if not _is_plain(kind):
-            raise SchemaError(
-                f"column {name!r} is a VECTOR, BLOB, VARIANT or UUID, or of fixed length, which "
-                "this release does not number; alter the table with Hudi on the JVM"
-            )
-    first = numbered_anew(with_meta_columns(columns))
+    told = dict(_told(parse_avro(avro, "table schema"), ""))
+    first = numbered_anew(with_meta_columns(columns), told)
     _say(first, json.loads(avro))
     return first
 
 
 def _say(numbered: Any, kind: Any) -> None:  # noqa: ANN401
     """Say of numbered fields what a type of Avro, as JSON, says of them."""
+    if is_one_value(numbered):
+        return
     match numbered, kind:
         case _, [*branches]:
             for branch in branches:
@@ -247,13 +252,30 @@ def _say(numbered: Any, kind: Any) -> None:  # noqa: ANN401
             _say(numbered, wrapped)
 
 
-def _is_plain(node: AvroType) -> bool:
-    """Whether Arrow has all that Hudi numbers of a type."""
-    if node.kind is Kind.FIXED and node.logical != "decimal":
-        return False
-    if node.logical and (node.kind, node.logical) not in _PLAIN:
-        return False
-    return all(map(_is_plain, node.children))
+def _told(node: AvroType, path: str) -> Iterator[tuple[str, Any]]:
+    """Numbered types that Arrow does not tell, by path; a `SchemaError` if Hudi has none."""
+    parent = f"{path}." if path else ""
+    match node.optional or node:
+        case AvroType(Kind.RECORD, logical="variant"):
+            yield path, VARIANT
+        case AvroType(Kind.FIXED, logical="", size=size):
+            yield path, f"fixed[{size}]"
+        case AvroType(Kind.STRING, logical="uuid"):
+            yield path, "uuid"
+        case AvroType(Kind.BYTES, logical="decimal", precision=precision, scale=scale):
+            yield path, f"decimal_bytes({precision}, {scale})"
+        case AvroType(kind, logical) if logical and (kind, logical) not in _PLAIN:
+            raise SchemaError(
+                f"column {path!r} is {logical} of {kind.value}, which Hudi 1.2 does not read "
+                "where columns have numbers; write the rows into a table without it"
+            )
+        case AvroType(Kind.RECORD, names=names, children=children):
+            for name, child in zip(names, children, strict=True):
+                yield from _told(child, f"{parent}{name}")
+        case AvroType(Kind.ARRAY, children=(child,)):
+            yield from _told(child, f"{parent}element")
+        case AvroType(Kind.MAP, children=(child,)):
+            yield from _told(child, f"{parent}value")
 
 
 def _check_name(path: str, name: str) -> None:
@@ -295,6 +317,8 @@ def _arrow(kind: Any) -> pa.DataType:  # noqa: ANN401
 
 def _said(kind: Any, numbered: Any) -> Any:  # noqa: ANN401
     """A type of Avro, as JSON, with the nullable fields and comments of numbered ones."""
+    if is_one_value(numbered):
+        return kind
     match numbered, kind:
         case _, [*branches]:
             return [_said(branch, numbered) for branch in branches]

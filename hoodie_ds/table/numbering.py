@@ -7,6 +7,7 @@ its name is not taken for it. See `hoodie_ds.table.schema_on_read`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from itertools import chain, count
 from typing import Any, Final
 
@@ -30,11 +31,35 @@ TYPES: Final = {
 
 _NAMES: Final = {kind: name for name, kind in TYPES.items()}
 
+_NOTHING: Final[Mapping[str, Any]] = {}
 
-def numbered_anew(schema: pa.Schema) -> dict[str, Any]:
-    """Return the columns of a table that have no numbers yet, meta columns first, as Hudi does."""
+VARIANT: Final = {
+    "type": "record",
+    "fields": [
+        {"id": -2, "name": "metadata", "optional": False, "type": "binary"}
+        | {"doc": "Variant metadata component"},
+        {"id": -1, "name": "value", "optional": False, "type": "binary"}
+        | {"doc": "Variant value component"},
+    ],
+}
+"""Hudi's VARIANT, whose fields have the same numbers in each column, and in each table."""
+
+
+def is_one_value(kind: object) -> bool:
+    """Whether a numbered type is a BLOB or a VARIANT, whose fields are not columns."""
+    match kind:
+        case {"type": "record", "fields": [{"id": int(first)}, *_]}:
+            return first < 0
+    return False
+
+
+def numbered_anew(schema: pa.Schema, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a table that have no numbers yet, meta columns first, as Hudi does.
+
+    `told` are types, as Hudi's JSON, that Arrow does not tell, by path.
+    """
     numbers = count()
-    kind = kind_of(pa.struct(list(schema)), numbers, "")
+    kind = kind_of(pa.struct(list(schema)), numbers, "", told)
     return {"max_column_id": next(numbers) - 1, "version_id": 0, **kind}
 
 
@@ -90,30 +115,39 @@ def _changed(
     return kind_of(kind, numbers, path)
 
 
-def new_field(field: pa.Field, numbers: Iterator[int], path: str) -> dict[str, Any]:
+def new_field(
+    field: pa.Field, numbers: Iterator[int], path: str, told: Mapping[str, Any] = _NOTHING
+) -> dict[str, Any]:
     """Return a new column or field at a path; its number comes before those within it."""
     number = next(numbers)
-    kind = kind_of(field.type, numbers, path)
+    kind = kind_of(field.type, numbers, path, told)
     return {"id": number, "name": field.name, "optional": True, "type": kind}
 
 
-def kind_of(kind: pa.DataType, numbers: Iterator[int], path: str) -> Any:  # noqa: ANN401
-    """Return a type as Hudi's JSON; the fields of a struct are numbered before those in them."""
+def kind_of(
+    kind: pa.DataType, numbers: Iterator[int], path: str, told: Mapping[str, Any] = _NOTHING
+) -> Any:  # noqa: ANN401
+    """Return a type as Hudi's JSON; the fields of a struct are numbered before those in them.
+
+    At the paths in `told` it is the one there.
+    """
+    if path in told:
+        return deepcopy(told[path])
     if pa.types.is_struct(kind):
         own = [next(numbers) for _ in kind]
         parent = f"{path}." if path else ""
         fields = [
-            new_field(field, chain([number], numbers), f"{parent}{field.name}")
+            new_field(field, chain([number], numbers), f"{parent}{field.name}", told)
             for number, field in zip(own, kind, strict=True)
         ]
         return {"type": "record", "fields": fields}
     if pa.types.is_list(kind):
         number = next(numbers)
-        element = kind_of(kind.value_type, numbers, f"{path}.element")
+        element = kind_of(kind.value_type, numbers, f"{path}.element", told)
         return {"type": "array", "element_id": number, "element": element, "element_optional": True}
     if pa.types.is_map(kind):
         key, number = next(numbers), next(numbers)
-        value = kind_of(kind.item_type, numbers, f"{path}.value")
+        value = kind_of(kind.item_type, numbers, f"{path}.value", told)
         keys = {"key_id": key, "key": "string", "value_id": number}
         return {"type": "map", **keys, "value": value, "value_optional": True}
     if pa.types.is_decimal(kind):

@@ -24,6 +24,7 @@ from hoodie_ds.errors import (
 from hoodie_ds.formats.renaming import Renaming
 from hoodie_ds.hints import COPY
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.numbering import is_one_value
 from hoodie_ds.table.table import Table
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
@@ -297,7 +298,12 @@ def _change(was: tuple[str, str], now: tuple[str, str] | None) -> str:
 
 
 def _numbered(node: object, path: str) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Number, path and type of all fields below a type of Hudi's ``InternalSchema``."""
+    """Number, path and type of all fields below a type of Hudi's ``InternalSchema``.
+
+    Those of a BLOB or VARIANT do not count: other columns have their numbers, too.
+    """
+    if is_one_value(node):
+        return
     match node:
         case {"type": "record", "fields": [*below]}:
             fields = [(one["id"], f"{path}.{one['name']}", one["type"]) for one in below]

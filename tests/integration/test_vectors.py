@@ -92,6 +92,7 @@ COLUMNS = pa.schema(
         "any": pa.struct({"metadata": pa.binary(), "value": pa.binary()}),
     }
 )
+COLUMNS_OF_VARIANTS = pa.schema([COLUMNS.field(name) for name in ("id", "ts", "any")])
 FULL: dict[str, Any] = {
     "v": [0.5, -1.5, 2.5],
     "d": [0.1, -2.0],
@@ -192,6 +193,32 @@ def test_a_blob_of_hudi_is_its_struct_and_stays_a_blob(tmp_path: Path) -> None:
     assert '"logicalType":"blob"' in before
 
 
+def test_columns_around_a_variant_are_altered() -> None:
+    kept = [field for field in SCHEMA["fields"] if field["name"] in {"id", "ts", "any"}]
+    options = {**KEPT, TYPE: MOR, "hoodie.index.type": "SIMPLE"}
+    storage = MemoryStorage()
+    made(storage, options, json.dumps({**SCHEMA, "fields": kept}))
+    variants = HoodieTable("/t", options, storage=storage)
+    row = {"id": "1", "ts": 1, "any": FULL["any"]}
+    variants.upsert(pa.Table.from_pylist([row], COLUMNS_OF_VARIANTS))
+    variants.alter().rename("any", "some").execute()
+    newer = pa.Table.from_pylist([{**row, "ts": 2}], COLUMNS_OF_VARIANTS)
+    variants.upsert(newer.rename_columns(["id", "ts", "some"]))
+    variants.compact()
+    assert variants.read(columns=["ts", "some"]).to_pylist() == [{"ts": 2, "some": FULL["any"]}]
+    with pytest.raises(SchemaError, match="fields do not change"):
+        variants.alter().drop("some.value").execute()
+
+
+def test_a_blob_is_not_numbered_as_its_fields_get_numbers_of_other_columns(tmp_path: Path) -> None:
+    zipfile.ZipFile(GOLDEN / "blob.zip").extractall(tmp_path)
+    table = HoodieTable(str(tmp_path))
+    before = table.timeline.commits
+    with pytest.raises(SchemaError, match=r"column 'v' is blob of .*, which Hudi"):
+        table.alter().rename("v", "w").execute()
+    assert table.timeline.commits == before
+
+
 def _commit_schema(path: Path) -> str:
     newest = HoodieTable(str(path)).timeline.completed[-1]
     return read_commit(LocalStorage(str(path)), newest).extra["schema"]
@@ -280,7 +307,7 @@ def test_changes_by_filter_and_merges_take_lists(place: Place) -> None:
 
 def test_batches_add_columns_beside_them_and_no_alteration_does(place: Place) -> None:
     before = place.storage.files
-    with pytest.raises(SchemaError, match=r"column 'v' is a VECTOR.*does not number"):
+    with pytest.raises(SchemaError, match=r"column 'v' is vector of .*, which Hudi"):
         place.table.alter().add("tip", pa.float64()).execute()
     assert place.storage.files == before
     place.table.upsert(items(item("2", 2, OTHER)).append_column("tip", pa.array([1.5])))

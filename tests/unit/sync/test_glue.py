@@ -61,6 +61,20 @@ def test_a_table_is_registered_and_kept_up_to_date(tmp_path: Path, glue: Any) ->
     assert set(partitions(glue)) == {"rome"}
 
 
+def test_columns_follow_an_alteration(tmp_path: Path, glue: Any) -> None:
+    table = HoodieTable(tmp_path, GLUE)
+    table.upsert(trips(("a", "oslo", 1, 1.0)))
+    table.alter().rename("fare", "cost").add("tip", pa.int32()).execute()
+    table.alter().drop("cost").execute()
+    stored = glue.get_table(DatabaseName="lake", Name="trips")["Table"]["StorageDescriptor"]
+    assert [(one["Name"], one["Type"]) for one in stored["Columns"]][-3:] == [
+        ("id", "string"),
+        ("ts", "bigint"),
+        ("tip", "int"),
+    ]
+    assert set(partitions(glue)) == {"oslo"}
+
+
 def test_a_full_sync_moves_and_drops(tmp_path: Path, glue: Any) -> None:
     table = HoodieTable(tmp_path, GLUE)
     table.upsert(trips(("a", "oslo", 1, 1.0)))

@@ -58,6 +58,23 @@ def test_the_cost_of_a_sync_follows_the_new_commits(tmp_path: Path, fake: FakeMe
     assert fake.calls == ["get_database", "get_table", "close"]
 
 
+def test_an_alteration_is_followed_by_a_sync(tmp_path: Path, fake: FakeMetastore) -> None:
+    table = HoodieTable(tmp_path, ON)
+    with in_place_of_thrift(fake):
+        table.upsert(trips(("a", "oslo", 1, 1.0)))
+        before = list(columns(fake).items())
+        change = table.alter().rename("fare", "cost").retype("cost", pa.string())
+        change.add("tip", pa.int32(), after="id").execute()
+        assert columns(fake) == {**dict(before[:-1]), "cost": "string", "tip": "int"}
+        assert list(columns(fake))[-4:] == ["id", "tip", "ts", "cost"]
+        assert set(partitions(fake)) == {"oslo"}
+        table.alter().drop("cost").execute()
+    assert list(columns(fake))[-3:] == ["id", "tip", "ts"]
+    assert '"name":"tip"' in fake.tables[WHERE].parameters["spark.sql.sources.schema.part.0"]
+    noted = fake.tables[WHERE].parameters["last_commit_time_sync"]
+    assert noted == table.timeline.latest_time
+
+
 def test_the_next_sync_makes_up_for_a_failed_one(
     tmp_path: Path, fake: FakeMetastore, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,12 @@ from hoodie_ds.errors import SchemaError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.avro.schema import avro_to_arrow
 from hoodie_ds.table.alteration import AlteredColumns
+from hoodie_ds.table.schema_on_read import NumberedColumns
 
+VECTOR = {
+    "type": "fixed", "name": "v", "size": 12, "logicalType": "vector",
+    "dimension": 3, "elementType": "FLOAT", "storageBacking": "FIXED_BYTES",
+}  # fmt: skip
 KIND = {"type": "enum", "name": "kind", "symbols": ["A", "B"]}
 
 
@@ -99,17 +105,77 @@ def test_a_comment_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "numbered"),
     [
-        {"type": "fixed", "name": "f", "size": 4},
-        {"type": "string", "logicalType": "uuid"},
-        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-        {"type": "array", "items": {"type": "fixed", "name": "f", "size": 4}},
+        ({"type": "fixed", "name": "f", "size": 4}, "fixed[4]"),
+        ({"type": "string", "logicalType": "uuid"}, "uuid"),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+            "decimal_bytes(4, 2)",
+        ),
+        (
+            {"type": "array", "items": ["null", {"type": "fixed", "name": "f", "size": 4}]},
+            {"type": "array", "element_id": 7, "element": "fixed[4]", "element_optional": True},
+        ),
     ],
 )
-def test_types_that_arrow_does_not_tell_are_not_numbered(kind: dict[str, Any]) -> None:
-    with pytest.raises(SchemaError, match=r"column 'n' is .*alter the table with Hudi on the JVM"):
+def test_types_that_arrow_does_not_tell_have_hudis_names(
+    kind: dict[str, Any], numbered: object
+) -> None:
+    """As Hudi's ``SerDeHelper`` writes them."""
+    columns = altered({"name": "id", "type": "string"}, {"name": "n", "type": ["null", kind]})
+    columns.rename("n", "m")
+    assert columns.numbered["fields"][-1]["type"] == numbered
+    assert said(columns, "m")["type"] == ["null", kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "long", "logicalType": "timestamp-millis"},
+        {"type": "map", "values": {"type": "long", "logicalType": "local-timestamp-micros"}},
+        {"type": "record", "name": "r", "fields": [{"name": "v", "type": VECTOR}]},
+    ],
+)
+def test_types_that_hudi_does_not_read_back_are_not_numbered(kind: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match=r"column 'n.*, which Hudi 1.2 does not read"):
         altered({"name": "id", "type": "string"}, {"name": "n", "type": kind})
+
+
+VARIANT = {
+    "type": "record", "name": "variant", "logicalType": "variant", "fields": [
+        {"name": "metadata", "type": "bytes"}, {"name": "value", "type": "bytes"}],
+}  # fmt: skip
+IN_HUDI = (
+    '[{"id":-2,"name":"metadata","optional":false,"type":"binary",'
+    '"doc":"Variant metadata component"},'
+    '{"id":-1,"name":"value","optional":false,"type":"binary","doc":"Variant value component"}]'
+)
+"""Its fields as Hudi 1.2.0's ``SerDeHelper`` prints them."""
+
+
+def test_a_variant_is_one_value_in_each_column() -> None:
+    columns = altered(
+        {"name": "id", "type": "string"},
+        {"name": "a", "type": ["null", VARIANT], "default": None},
+        {"name": "b", "type": ["null", "variant"], "default": None},
+    )
+    columns.rename("a", "c")
+    for name in "bc":
+        (field,) = (one for one in columns.numbered["fields"] if one["name"] == name)
+        assert field["type"] == {"type": "record", "fields": json.loads(IN_HUDI)}
+    assert columns.numbered["max_column_id"] == 7  # those of Hudi's own columns and of the table's
+    assert said(columns, "c")["type"] == ["null", VARIANT]
+    assert said(columns, "b")["type"] == ["null", "variant"]
+    for change in (
+        partial(columns.rename, "c.value", "x"),
+        partial(columns.drop, "c.value"),
+        partial(columns.add, "c.x", pa.int32(), "", first=False, after=None),
+    ):
+        with pytest.raises(SchemaError, match="'c' is a BLOB or VARIANT, whose fields"):
+            change()
+    numbered = NumberedColumns(columns.numbered, (columns.before,))
+    assert numbered.changes() == "'a' is 'c'"
 
 
 DECIMAL = {
