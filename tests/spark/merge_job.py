@@ -15,14 +15,13 @@ from tests.spark.stream_job import build
 
 def total(rows: pa.Table) -> pa.ChunkedArray:
     """A value that a merge which is made twice changes twice."""
-    from tests.spark import fail_points  # noqa: F401  its hooks: workers load no data source here
-
     return pc.add(rows["target.fare"], rows["source.fare"])
 
 
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
-    spark = build(job)
+    daemon = {"spark.python.daemon.module": "tests.spark.hooked_daemon"}
+    spark = build({**job, "conf": daemon})
     source = spark.read.parquet(str(Path(job["folder"]) / "source.parquet"))
     merge = hoodie_ds.merge(spark, job["path"], source, "id", job["options"])
     merge.when_matched_delete("source.ts = 9")

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.spark
 KILLS = [
     ("bucket, MOR", ("data file whole", "manifest put")),
     ("bloom, COW", ("instant open", "completed file put")),
-    ("global, MOR", ("data file in the middle", "turn taken")),
+    # First the turn of the rollback, and then that of the merge.
+    ("global, MOR", ("data file in the middle", "turn taken", "turn taken")),
     ("no keys", ("before commit", "committed")),
 ]
 """Points at which one driver after the other dies."""
