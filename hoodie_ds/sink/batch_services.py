@@ -67,7 +67,7 @@ def with_services(message: TaskCommitMessage, task: TaskId, clock: Clock) -> Tas
     The message gets its metrics and its failure, which does not fail the batch.
     """
     batch, time = message.batch, message.instant_time
-    if batch.share is None or (batch.pending.is_shared and time is None):
+    if batch.share is None or (batch.pending.concurrency.is_shared and time is None):
         return message  # among other writers a task without an instant cannot keep it alive
     ids = TaskIds(batch.attempt, task, count())
     context = ServiceContext(batch.plan.options, batch.plan.table.storage, clock, ids)

@@ -166,7 +166,7 @@ def _dead_where_it_fails(pending: PendingAction, time: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if pending.is_shared:
+        if pending.concurrency.is_shared:
             heartbeat.stop(pending.storage, time)
         raise
 

@@ -66,9 +66,10 @@ def numbered_columns(table: Table, timeline: Timeline) -> NumberedColumns | None
 
 @once_per_timeline
 def _numbered_columns(storage: Storage, timeline: Timeline) -> NumberedColumns | None:
-    instant = _schema_instant(storage, timeline)
-    if instant is None:
+    declared = _declared_by_commit(storage, timeline)
+    if declared is None:
         return None
+    instant, _ = declared
     commit, path = read_commit(storage, instant), commit_path(instant)
     numbered = commit.extra.get(LATEST_SCHEMA_KEY)
     if numbered:
@@ -113,8 +114,7 @@ def check_files_as_now(table: Table, timeline: Timeline, remedy: str) -> None:
 
 def declared_schema(table: Table, timeline: Timeline) -> pa.Schema | None:
     """Return what `table_schema` does, whether or not files can be read by it."""
-    instant = schema_instant(table, timeline)
-    avro = _declared_by(table, instant)
+    instant, avro = _declared(table, timeline)
     if avro is None:
         return None
     with suppress(CorruptFileError, SchemaError):
@@ -128,13 +128,13 @@ def declared_avro(table: Table, timeline: Timeline) -> str | None:
 
     `hoodie_ds.formats.avro.evolution` makes the next schema from it.
     """
-    return _declared_by(table, schema_instant(table, timeline))
+    return _declared(table, timeline)[1]
 
 
-def _declared_by(table: Table, instant: Instant | None) -> str | None:
-    if instant is not None:
-        return file_changes(table.storage, instant).schema
-    return table.properties.raw.get(CREATE_SCHEMA) or None
+def _declared(table: Table, timeline: Timeline) -> tuple[Instant | None, str | None]:
+    """Return the commit that has a table's schema, and the schema."""
+    created_with = None, table.properties.raw.get(CREATE_SCHEMA) or None
+    return _declared_by_commit(table.storage, timeline) or created_with
 
 
 def avro_schema(table: Table, timeline: Timeline, columns: pa.Schema) -> str:
@@ -147,19 +147,19 @@ def schema_instant(table: Table, timeline: Timeline) -> Instant | None:
 
     If all commits of writes are archived, it is that of the newest rewrite.
     """
-    return _schema_instant(table.storage, timeline)
+    return _declared(table, timeline)[0]
 
 
 @once_per_timeline
-def _schema_instant(storage: Storage, timeline: Timeline) -> Instant | None:
+def _declared_by_commit(storage: Storage, timeline: Timeline) -> tuple[Instant, str] | None:
     rewrite = None
     for instant in timeline.commits_backwards():
         changes = file_changes(storage, instant)
         if not changes.schema:
             continue
         if not changes.is_rewrite:
-            return instant
-        rewrite = rewrite or instant
+            return instant, changes.schema
+        rewrite = rewrite or (instant, changes.schema)
     return rewrite
 
 

@@ -202,7 +202,7 @@ class Timeline:
         old = self.settled.of_action(action) if self._has_settled else ()
         return (*old, *recent)
 
-    @property
+    @cached_property
     def joined(self) -> Instant | None:
         """The open instant that the writer joins, if there is one; see `with_joined`."""
         return next((instant for instant in self._recent_commits if instant.num_batches), None)
@@ -220,7 +220,7 @@ class Timeline:
         """All instants; what `of` makes the same timeline of."""
         return (*self.completed, *self.pending, *self.savepoints)
 
-    @property
+    @cached_property
     def latest_time(self) -> str | None:
         """The greatest time of any instant, pending ones included, or of the end of one."""
         last = [instants[-1] for instants in (self.recent, self.pending) if instants]
@@ -230,12 +230,12 @@ class Timeline:
             last += () if self.recent else (self.completed[-1],)
         return max(filter(None, [*(i.time for i in last), *ends]), key=padded, default=None)
 
-    @property
+    @cached_property
     def pending_compactions(self) -> tuple[Instant, ...]:
         """Compactions that were scheduled and have not completed."""
         return tuple(i for i in self.pending if i.action is Action.COMPACTION)
 
-    @property
+    @cached_property
     def pending_restores(self) -> tuple[Instant, ...]:
         """Restores to a savepoint that another engine has begun and not completed."""
         return tuple(i for i in self.pending if i.action is Action.RESTORE)

@@ -69,7 +69,7 @@ class Exclusion:
         A single writer may get the given timeline back. With several it is loaded again, as other
         engines log no decisions.
         """
-        known = None if self.pending.is_shared else timeline
+        known = None if self.pending.concurrency.is_shared else timeline
         self._before, self._timeline = apply_pending(self.pending.table, self.clock, known)
         return self._timeline
 
@@ -155,7 +155,7 @@ class Exclusion:
 @contextmanager
 def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[Exclusion]:
     """Hold the table's lock during the block, if there may be other writers."""
-    if not pending.is_shared:
+    if not pending.concurrency.is_shared:
         yield Exclusion(pending, clock)
         return
     with held(pending.storage, pending.concurrency, pending.attempt, clock, pauses) as lock:
@@ -165,7 +165,7 @@ def excluding(pending: PendingAction, clock: Clock, pauses: Pauses) -> Iterator[
 @contextmanager
 def heartbeating(pending: PendingAction, time: str) -> Iterator[None]:
     """Keep the heartbeat of an action's instant, if there may be other writers."""
-    if not pending.is_shared:
+    if not pending.concurrency.is_shared:
         yield
         return
     with heartbeat.beating(pending.storage, time, pending.concurrency.heartbeat_interval_ms):

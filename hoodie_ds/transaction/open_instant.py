@@ -32,9 +32,9 @@ def open_instant(pending: PendingAction) -> str:
     ensure_table(pending)
     if pending.creation_ms is None:
         check_unchanged(pending.table)
-    time = _start_after_others(pending) if pending.is_shared else pending.proposed_time
+    time = _start_after_others(pending) if pending.concurrency.is_shared else pending.proposed_time
     while True:
-        if pending.is_shared:
+        if pending.concurrency.is_shared:
             beat(pending.storage, time)  # first, or others may roll the instant back as a dead one
         inflight = pending.inflight(time)
         if owner_of(pending.table.storage, inflight) == pending.owner:
@@ -85,7 +85,7 @@ def _not_past(pending: PendingAction, time: str) -> str:
     Others may have completed a late task's instant, and another engine archived it. On the timeline
     again, it would hide the rows that the batch committed.
     """
-    if not pending.is_shared and _holds_last_known(pending):
+    if not pending.concurrency.is_shared and _holds_last_known(pending):
         return time
     timeline = pending.table.load_timeline()
     if timeline.commit_at(time) is not None:  # archiving may have left only the completed file

@@ -38,11 +38,6 @@ class PendingAction:
         return self.table.storage
 
     @property
-    def is_shared(self) -> bool:
-        """Whether other writers may write to the table at the same time."""
-        return self.concurrency.is_shared
-
-    @property
     def batches_before(self) -> int:
         """How many micro-batches the instant holds already."""
         joined = self.timeline.joined

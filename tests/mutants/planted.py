@@ -3542,7 +3542,7 @@ LOCKS_AND_TURNS = [
     Mutant(
         "the schema of a compaction is the table's",
         within(
-            "_schema_instant",
+            "_declared_by_commit",
             file_changes=Around(lambda read, *given: Changed(read(*given), is_rewrite=False)),
         ),
         "tests/faults/regressions/test_rewrites_of_others.py"

@@ -112,7 +112,7 @@ def _complete(
             step = partial(_try_to_commit, messages, instant, statuses, tried, timeline, exclusion)
             while (committed := step()) is None:
                 pass
-    if pending.is_shared:
+    if pending.concurrency.is_shared:
         heartbeat.stop(storage, time)
     return committed, statuses
 
@@ -177,7 +177,7 @@ def _try_to_commit(
     batch, pending = messages[0].batch, exclusion.pending
     number, spanned = _number(batch), batch.plan.options.batches_per_commit
     known, timeline = timeline, exclusion.apply_pending(timeline)
-    if pending.is_shared or any(message.staged for message in messages):
+    if pending.concurrency.is_shared or any(message.staged for message in messages):
         # The lock or the merge of staged rows took time; otherwise it was checked just now.
         check_table_unchanged(pending, instant)
     if timeline is not known:
@@ -185,7 +185,7 @@ def _try_to_commit(
             return timeline.commit_at(instant.time) or instant
         check_not_undone(pending, timeline, instant)
     batch_id = messages[0].batch_id
-    if batch_id is not None and not pending.is_shared:
+    if batch_id is not None and not pending.concurrency.is_shared:
         check_held_by_no_other(pending.storage, batch_id, instant.time, timeline)
     if tried is None or spanned == 1:
         try:
@@ -204,7 +204,7 @@ def _try_to_commit(
     waits = number < spanned and batch_id is not None
     if not waits:
         delete_own_lost(pending, instant.time, record.file_paths)
-    if pending.is_shared:  # the manifest makes their keys visible here
+    if pending.concurrency.is_shared:  # the manifest makes their keys visible here
         with_manifest = replace(instant, num_batches=1)
         check_new_keys(batch.plan, with_manifest, timeline)
     if waits:
@@ -358,7 +358,7 @@ def give_up(message: TaskCommitMessage) -> None:
         pass
     with suppress(AlreadyExistsError):
         storage.put_if_absent(aborted_path(message.instant_time), b"")
-    if pending.is_shared:
+    if pending.concurrency.is_shared:
         heartbeat.stop(storage, message.instant_time)
 
 
