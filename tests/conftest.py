@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator, Iterator
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -70,6 +71,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     by_file = scheduler._split_scope
 
     def by_folder(nodeid: str) -> str:
+        if nodeid.startswith("tests/mutants/"):
+            return _file_of_planted().get(nodeid, nodeid)
         if nodeid.startswith(_ON_ANY_WORKER):
             return nodeid
         shared = (folder for folder in _ON_ONE_WORKER if nodeid.startswith(folder))
@@ -78,6 +81,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     scheduler._split_scope = by_folder
     config.option.loadscopereorder = False  # in the order of the collection
     return scheduler
+
+
+@cache
+def _file_of_planted() -> dict[str, str]:
+    """Return the file in whose process each planted bug is tried."""
+    from tests.mutants.planted import MUTANTS
+
+    test = "tests/mutants/test_mutants.py::test_a_planted_bug_is_found"
+    return {f"{test}[{mutant.name}]": f"bugs of {mutant.file}" for mutant in MUTANTS}
 
 
 @pytest.fixture

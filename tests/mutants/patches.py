@@ -11,6 +11,7 @@ import gc
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -225,7 +226,7 @@ class _Found(NamedTuple):
             if isinstance(new, cached_property):
                 new.__set_name__(self.owner, self.name)
             return
-        for module in _package():
+        for module in (*_package(), *_tests()):
             for name, value in list(vars(module).items()):
                 if value is self.value:
                     setattr(module, name, new)
@@ -254,6 +255,15 @@ def _package() -> tuple[ModuleType, ...]:
     package = importlib.import_module("hoodie_ds")
     found = pkgutil.walk_packages(package.__path__, "hoodie_ds.")
     return (package, *(importlib.import_module(module.name) for module in found))
+
+
+def _tests() -> list[ModuleType]:
+    """Return the modules of tests that are imported; those that plant bugs keep what they wrap."""
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("tests.") and not name.startswith("tests.mutants")
+    ]
 
 
 def _find(name: str) -> _Found:

@@ -110,6 +110,11 @@ class Mutant:
     test: str
     breaks: str
 
+    @property
+    def file(self) -> str:
+        """The file of the test."""
+        return self.test.partition("::")[0]
+
 
 _LOGGED = "tests/unit/reader/test_logged_rows.py"
 _UPGRADE = "tests/unit/services/upgrade/test_version_change.py"

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.mutants import planted
 from tests.mutants.planted import MUTANTS, Mutant
-from tests.mutants.runs import FAILED, PASSED, run_tests
+from tests.mutants.runs import FAILED, PASSED, PlantedRuns, run_tests
 from tests.tally import tally
 from tests.tiers import by_day
 
 
+@pytest.fixture(scope="module")
+def planted_runs() -> Iterator[PlantedRuns]:
+    with PlantedRuns() as runs:
+        yield runs
+
+
+def _by_file(mutants: list[Mutant]) -> list[Mutant]:
+    """Sort bugs by the file of their tests, those that start Spark first."""
+    return sorted(mutants, key=lambda one: ("tests/spark/" not in one.test, one.file))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_planted_bug_is_found(mutant: Mutant) -> None:
-    code, output = run_tests([mutant.test], mutant.name)
+@pytest.mark.parametrize("mutant", _by_file(MUTANTS), ids=lambda mutant: mutant.name)
+def test_a_planted_bug_is_found(planted_runs: PlantedRuns, mutant: Mutant) -> None:
+    code, output = planted_runs.run(mutant.name, mutant.test)
     assert code == FAILED, output
     assert "TypeError" not in output, "it is called with other arguments than its function"
     tally("planted bugs")
