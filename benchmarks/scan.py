@@ -1,6 +1,6 @@
 """What scans cost: ``hoodie_ds.read`` and ``hoodie_py`` beside Spark's own Parquet reader.
 
-    .venv/bin/python benchmarks/scan.py WORK [--rounds 6] [--only WORD]
+    .venv/bin/python benchmarks/scan.py WORK [--rounds 6] [--only WORD...]
 
 ``WORK`` must hold the inputs that ``jvm_baseline.py`` prepared. The tables are made in
 ``WORK/scan`` where they are not there yet: half of lineitem in 8 file groups, copy-on-write,
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6, help="measured, after the warm-up")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="4g", help="of the driver")
-    parser.add_argument("--only", default="", help="works whose name has this word")
+    parser.add_argument("--only", nargs="*", default=[""], help="works whose name has such a word")
     chosen = parser.parse_args()
     spark = session(chosen.cores, chosen.memory)
     prepare(spark, chosen.work)
@@ -238,7 +238,7 @@ def main() -> None:
     try:
         for number in range(chosen.rounds + 1):
             for case in cases(tables):
-                if chosen.only not in case.work:
+                if not any(word in case.work for word in chosen.only):
                     continue
                 goals |= {f"{case.work}{engine}": goal for engine, goal in case.goals.items()}
                 engines = [(BASELINE, case.baseline), *case.ours.items()]
