@@ -187,6 +187,8 @@ def append_decision(storage: Storage, decision: Decision) -> bool:
         return False
     try:
         paths = _logged(storage, at_least=_KEPT + 1)
+        if not paths:
+            raise StorageError("the storage lists no decision at all")
     except StorageError as error:
         raise CommitOutcomeUnknownError(
             f"{storage.root}/{path} was put, but whether it is the newest decision could not be "

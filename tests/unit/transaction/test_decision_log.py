@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import CommitOutcomeUnknownError, CorruptFileError
+from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.testing import MemoryStorage
 from hoodie_ds.timeline.instant import Action, Instant, State
 from hoodie_ds.timeline.paths import DECISIONS, numbered_path
@@ -55,3 +56,15 @@ def test_a_number_that_is_free_again_after_many_decisions_appends_nothing() -> N
     newest = newest_decision(storage)
     assert newest is not None
     assert (newest.number, newest.decided_by) == (25, "other 24")
+
+
+def test_a_storage_that_lists_no_file_that_was_put_was_a_value_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing(*_: object, **__: object) -> list[FileStatus]:
+        return []
+
+    storage = MemoryStorage("memory://turns")
+    monkeypatch.setattr(MemoryStorage, "list", nothing)
+    with pytest.raises(CommitOutcomeUnknownError, match="lists no decision at all"):
+        append_decision(storage, Decision(1, Outcome.COMPLETE, INSTANT, "a"))
