@@ -54,7 +54,7 @@ class Op(Enum):
 _TURNED: Final = str.maketrans("<>", "><")
 _PAIRS: Final = ((Op.LT, Op.GE), (Op.LE, Op.GT), (Op.EQ, Op.NE))
 _OPPOSITES: Final = dict(_PAIRS) | {second: first for first, second in _PAIRS}
-SIGNS: Final = {"=": Op.EQ, "==": Op.EQ} | {op.value: op for op in Op}
+SIGNS: Final = {"=": Op.EQ, "==": Op.EQ} | {op.value: op for op in Op} | {"<>": Op.NE}
 """Operators as people write them."""
 
 

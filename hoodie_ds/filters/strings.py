@@ -13,7 +13,7 @@ from hoodie_ds.filters.predicate import SIGNS, Comparison, IsNull, Predicate
 
 _FORM: Final = re.compile(
     r"\s*(?P<name>[^\s=<>!]+)\s*(?:(?P<null>is\s+(?:not\s+)?null)|"
-    r"(?P<sign>!=|<=|>=|==|=|<|>)\s*(?P<value>.*))\s*",
+    r"(?P<sign>!=|<>|<=|>=|==|=|<|>)\s*(?P<value>.*))\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _REMEDY: Final = (
@@ -24,6 +24,8 @@ _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL)
 _JOINED: Final = re.compile(
     r"\s(?:and|or)\s+[^\s=<>!]+\s*(?:[=<>!]|is\s|in\s|like\s)", re.IGNORECASE | re.DOTALL
 )
+_NO_VALUE: Final = ("'", '"', "=", "<", ">", "!")
+"""What an open quote, or an operator that is none (``=<``), leaves in front of a value."""
 _ONE: Final = "is not one value; put it in quotes, and give each condition by itself"
 
 
@@ -48,7 +50,7 @@ def from_string(text: str, schema: pa.Schema) -> Predicate:
         return compared_columns((name,), SIGNS[match["sign"]], other, schema)
     if _QUOTED.fullmatch(value):
         value = value[1:-1].replace(value[0] * 2, value[0])
-    elif value[:1] in ("'", '"') or _JOINED.search(value):
+    elif value.startswith(_NO_VALUE) or _JOINED.search(value):
         raise OptionError("filter", text, f"{value} {_ONE}")
     try:
         scalar = pa.array([value]).cast(kind)[0]

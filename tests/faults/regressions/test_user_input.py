@@ -259,3 +259,13 @@ def test_an_endpoint_that_is_no_url_was_a_panic_that_nobody_caught() -> None:
     with pytest.raises(StorageError, match="RuntimeError: request must be valid") as caught:
         storage.read("f")
     assert "hush" not in str(caught.value)
+
+
+def test_unequal_as_sql_writes_it_was_less_than_a_text(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path / "t"), KEYED)
+    table.insert(ROWS)
+    table.delete(where="id <> 'a'")
+    assert table.read(["id"]).to_pydict() == {"id": ["a"]}
+    assert table.read(["id"], filter=("id", "<>", "b")).num_rows == 1
+    with pytest.raises(OptionError, match="> 'a' is not one value"):
+        table.delete(where="id => 'a'")

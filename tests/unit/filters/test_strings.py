@@ -29,6 +29,7 @@ ROWS = pa.table(
         (["city=='oslo'"], [0]),
         (['city = "oslo"'], [0]),
         (["city != oslo"], [1]),
+        (["city <> 'oslo'"], [1]),
         (["fare > 1.5"], [1, 2]),
         (["fare>=1.5", "fare<10"], [0, 2]),
         (["fare <= 3"], [0, 2]),
@@ -56,6 +57,10 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
         "fare > 8 and city = oslo",
         "city = 'oslo",
         "city = 'it's'",
+        "city =< oslo",
+        "city => 'oslo'",
+        "city === oslo",
+        "city <=> oslo",
     ],
 )
 def test_two_conditions_in_one_are_refused_rather_than_compared_as_a_text(text: str) -> None:
