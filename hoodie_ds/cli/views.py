@@ -47,7 +47,7 @@ def show(target: Target, properties: bool, as_json: bool) -> None:
         ("partitions", f"{found.num_partitions:,}, {counted(files.file_groups, 'file group')}"),
         ("base files", f"{files.base_files:,} ({size_text(files.base_bytes)})"),
         ("log files", f"{files.log_files:,} ({size_text(files.log_bytes)})"),
-        ("small files", f"{files.small_files:,} base files below 100 MB"),
+        ("small files", f"{counted(files.small_files, 'base file')} below 100 MB"),
         ("older files", older if files.older_files else ""),
         *(sorted(found.properties.items()) if properties else ()),
     ]
