@@ -32,7 +32,7 @@ from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.numbering import with_numbers
 from hoodie_ds.table.schema_on_read import NumberedColumns
 from hoodie_ds.table.table import Table
-from hoodie_ds.table.table_schema import added_columns, numbered_columns, table_schema
+from hoodie_ds.table.table_schema import added_columns, declared_schema, numbered_columns
 from hoodie_ds.timeline.timeline import Timeline
 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
@@ -195,7 +195,7 @@ def numbered_to_write(
     `UnsupportedTableError` if keys and paths were made of columns that had other names, and
     `SchemaError` if a column that the batch adds cannot be numbered.
     """
-    numbered, stored = numbered_columns(table, timeline), table_schema(table, timeline)
+    numbered, stored = numbered_columns(table, timeline), declared_schema(table, timeline)
     if numbered is None or stored is None:
         return None
     history, properties = numbered.history(), table.properties

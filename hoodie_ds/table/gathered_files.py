@@ -99,8 +99,7 @@ class LiveFiles:
         """
         if timeline is self.seen:
             return True
-        first = timeline.first_commit
-        start = "" if first is None else padded(first.time)
+        start = timeline.first_time
         gone = list(self.seen.commits_beyond(timeline))
         if any(padded(i.time) >= start for i in gone):
             return False
@@ -184,12 +183,11 @@ class LiveFiles:
         with them decide whether their files still count. Where commits after the first one of the
         timeline are archived, a file may be of an older slice: see `NamedFile.is_before`.
         """
-        first = "" if timeline.first_commit is None else padded(timeline.first_commit.time)
         for group, named in self._groups(among):
             if group in self._replaced:
                 continue
             for path, (start, instant) in named.files.items():
-                if padded(instant.time) >= first:
+                if padded(instant.time) >= timeline.first_time:
                     yield NamedFile(path, group, start, instant)
 
     def groups(self, timeline: Timeline, partition_path: str | None = None) -> set[FileGroupId]:

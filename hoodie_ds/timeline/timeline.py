@@ -158,6 +158,11 @@ class Timeline:
         """The oldest of `commits`; None if there is none."""
         return next(self._commits_forwards(), None)
 
+    @cached_property
+    def first_time(self) -> str:
+        """Its time, padded; empty if there is none."""
+        return "" if self.first_commit is None else padded(self.first_commit.time)
+
     def time_before(self, time: str) -> str | None:
         """Time of the newest of `commits` before a time; None if there is none."""
         earlier = (i.time for i in self.commits_backwards() if padded(i.time) < padded(time))

@@ -40,7 +40,7 @@ from hoodie_ds.sink.locate.matched_rows import may_hold_matches
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.planned_services import planned_groups
-from hoodie_ds.table.table_schema import column_history, schema_instant, table_schema
+from hoodie_ds.table.table_schema import column_history, declared_schema, schema_instant
 from hoodie_ds.timeline.bodies.clean_metadata import read_plan
 from hoodie_ds.timeline.bodies.commit_metadata import PENDING_KEY, CommitMetadata
 from hoodie_ds.timeline.instant import REPLACING, WRITE_ACTIONS, Action, Instant
@@ -277,10 +277,10 @@ def merged_schema(plan: WritePlan, time: str, timeline: Timeline) -> pa.Schema:
     wider one of two types. Files with fewer or narrower columns stay readable. `WriteConflictError`
     if the schemas do not fit, or a commit with a later time than the batch would have to hold it.
     """
-    stored = table_schema(plan.table, timeline)
     if column_history(plan.table, timeline).version != plan.history.version:
         by = "ALTER TABLE, or a write that took the numbers of the columns away,"
         raise _schema_conflict(plan, by, "files have them under the names of before")
+    stored = declared_schema(plan.table, timeline)
     if plan.columns is not None:
         if stored != plan.columns.before:
             raise _schema_conflict(plan, "another writer", "it has changed them")
