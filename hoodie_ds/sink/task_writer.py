@@ -110,14 +110,13 @@ def _write_rows(
     writer = _writer_class(plan)(plan, context, clock, metrics)
     assignment = Assignment(task.partition, batch.plan.timeline.digest, plan.looks_up)
     digest = InputDigest()
-    late = no_late_files(pending, time, context.files)
     alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
     with (
         naming_remedies(plan.table.storage, plan.timeline),
         translate_rollback_errors(pending, time),
         alone,
         heartbeating(pending, time),
-        late,
+        no_late_files(pending, time, context.files),
         _discarding(writer),
     ):
         for chunk, keyed in chunks:
