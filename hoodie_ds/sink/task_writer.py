@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.bucket_index import BucketIndex
-from hoodie_ds.sink.batch import Batch, new_keys, write_context
+from hoodie_ds.sink.batch import Batch, task_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.append_writer import AppendWriter
@@ -105,8 +104,7 @@ def _write_rows(
     chunks = chain([first], chunks)
     del first  # which would be kept to the end of the task
     time = open_instant(pending)
-    context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
-    context = replace(context, new_keys=new_keys(batch, context))
+    context = task_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
     assignment = Assignment(task.partition, batch.plan.timeline.digest, plan.looks_up)
     digest = InputDigest()

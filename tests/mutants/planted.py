@@ -1360,12 +1360,12 @@ METADATA_TABLES = [
             "if isinstance(merge, Merge) and not merge.num_deletes else",
             "if isinstance(merge, Merge) else",
         ),
-        f"{_OF_TASKS}::test_keys_are_where_tasks_leave_them[COPY_ON_WRITE]",
+        f"{_OF_TASKS}::test_a_task_that_adds_keys_and_takes_others_away",
         "keys of deleted rows stay in the index",
     ),
     Mutant(
         "tasks put keys of a file that the next micro-batch of the instant rewrites",
-        Text("batch.options.batches_per_commit == 1 and not", "not"),
+        Text("if not (is_alone and has_keys and", "if not (has_keys and"),
         f"{_OF_TASKS}::test_keys_of_several_micro_batches_of_an_instant_are_found_in_the_files",
         "keys that no look-up finds",
     ),
@@ -1539,8 +1539,8 @@ METADATA_TABLES = [
     Mutant(
         "a record index gets deletes of keys that it does not have",
         Text(
-            "for k in gone - places.keys() if known.get(k) in groups}",
-            "for k in gone - places.keys()}",
+            "for key in gone - places.keys() if known.get(key) in groups}",
+            "for key in gone - places.keys()}",
         ),
         f"{_INDEX_KEPT}::test_deletes_of_unknown_keys_leave_the_index_alone",
         "it grows with every delete, and the place of a key goes with a delete elsewhere",
