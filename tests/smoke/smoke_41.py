@@ -1,4 +1,7 @@
-"""A stream into both kinds of table and back, on whatever PySpark runs this; no pytest needed."""
+"""Streams into both kinds of table and out of them, on whatever PySpark runs this.
+
+It needs no pytest.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,14 @@ def stream(spark: SparkSession, folder: Path, opts: dict[str, str], shuffle: boo
     return spark.read.format("hoodie_py").load(opts["path"])
 
 
+def stream_out(spark: SparkSession, folder: Path, path: str) -> DataFrame:
+    """Stream a table, commit by commit, into Parquet files and return these."""
+    writer = spark.readStream.format("hoodie_py").load(path).writeStream.format("parquet")
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint-out"))
+    writer.trigger(availableNow=True).start(str(folder / "out")).awaitTermination()
+    return spark.read.parquet(str(folder / "out"))
+
+
 def main() -> None:
     spark = start()
     hoodie_ds.register(spark)
@@ -57,6 +68,9 @@ def main() -> None:
             table = stream(spark, Path(name), {**own, **keys}, shuffle=True)
             assert table.count() == pairs, table.count()
             assert table.where("ts = 1").count() == pairs
+            streamed = stream_out(spark, Path(name), own["path"])
+            assert streamed.exceptAll(table).isEmpty()
+            assert table.exceptAll(streamed).isEmpty()
     with tempfile.TemporaryDirectory() as name:
         opts = {"path": f"{name}/t", "hoodie.table.name": "t"}
         table = stream(spark, Path(name), opts, shuffle=False)
