@@ -57,13 +57,10 @@ Records = Mapping[FileGroupId, Entries]
 _OPERATION: Final = "UPSERT_PREPPED"
 
 
-def put_delta_commit(
-    table: Table, instant: Instant, records: Records, by_tasks: Iterable[WriteStat] = ()
-) -> None:
+def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
     """Put the delta commit of an instant that is about to be completed.
 
-    `by_tasks` are log files that are there already. Does nothing if others have completed it, as
-    file groups may have been compacted since.
+    Does nothing if others have completed it, as file groups may have been compacted since.
     """
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
     listed, timeline = _seen(storage, instant, records)
@@ -78,7 +75,6 @@ def put_delta_commit(
         for group, entries in sorted(records.items(), key=lambda item: str(item[0]))
         if entries
     ]
-    stats += by_tasks
     schema = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
     body = CommitMetadata(tuple(stats), _OPERATION, schema).to_bytes(instant.layout)
     done = replace(instant, action=Action.DELTA_COMMIT)
@@ -97,16 +93,12 @@ def by_file_group(
     if not records:
         return {}
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
-    groups = num_groups(storage, partition)
+    names = names_in(storage, partition)
+    there = {name.lstrip(".").partition("_")[0] for name in names}
+    groups = sum(file_id(partition, number) in there for number in range(len(there)))
     if not groups:
         raise CorruptFileError(f"{storage.root}/{partition} has no file groups", REBUILD)
     return _spread(partition, groups, records, hashed)
-
-
-def num_groups(storage: Storage, partition: str) -> int:
-    """Return how many file groups a partition has."""
-    there = {name.lstrip(".").partition("_")[0] for name in names_in(storage, partition)}
-    return sum(file_id(partition, number) in there for number in range(len(there)))
 
 
 def in_index(
@@ -142,20 +134,15 @@ def log_blocks(partition: str, time: str, entries: Entries) -> bytes:
     there = {key: record for key, record in entries.items() if record is not None}
     blocks = b""
     if there:
+        content = io.BytesIO()
         encoded = sorted((key.encode(), encode_record(record)) for key, record in there.items())
-        blocks += record_block(time, encoded)
+        write_hfile(content, encoded, created_ms=0)
+        header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
+        blocks += encode_block(BlockType.HFILE_DATA, header, content.getvalue())
     if deleted := sorted(entries.keys() - there.keys()):
         keys, partitions = pa.array(deleted), pa.array([partition] * len(deleted))
         blocks += encode_delete_block(keys, partitions, None, time, SCHEMA)
     return blocks
-
-
-def record_block(time: str, entries: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the log block of encoded records, whose keys ascend."""
-    content = io.BytesIO()
-    write_hfile(content, entries, created_ms=0)
-    header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
-    return encode_block(BlockType.HFILE_DATA, header, content.getvalue())
 
 
 def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
@@ -200,26 +187,17 @@ def _put_log(
     path = in_partition(group.partition_path, name)
     size = len(put_once(storage, path, log_blocks(group.partition_path, instant.time, entries)))
     deletes = sum(record is None for record in entries.values())
-    live, starts = len(entries) - deletes, log.starts or instant.time
-    stat = log_stat(log.name, group.partition_path, starts, live, deletes, size)
-    return replace(stat, log=LogWrite(log.name.version, 0, log.base, (*log.others, name)))
-
-
-def log_stat(
-    name: LogFileName, partition: str, starts: str, live: int, deletes: int, size: int
-) -> WriteStat:
-    """Return the write stat of a log file of a slice that starts at a time, without others."""
     return WriteStat(
-        name.file_id,
-        in_partition(partition, str(name)),
-        partition,
-        prev_commit=starts,
-        num_writes=live,
-        num_update_writes=live,
+        group.file_id,
+        path,
+        group.partition_path,
+        prev_commit=log.starts or instant.time,
+        num_writes=len(entries) - deletes,
+        num_update_writes=len(entries) - deletes,
         num_deletes=deletes,
         total_write_bytes=size,
         file_size_bytes=size,
-        log=LogWrite(name.version, 0, "", (str(name),)),
+        log=LogWrite(log.name.version, 0, log.base, (*log.others, name)),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -18,7 +17,6 @@ from hoodie_ds.metadata_table.record_changes import record_changes
 from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.secondary_changes import secondary_changes
 from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
-from hoodie_ds.metadata_table.task_keys import forget_undone, settled, stats_of
 from hoodie_ds.metadata_table.trust import NOT_RECORDED
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.secondary_index import secondary_indexes
@@ -54,10 +52,8 @@ class MetadataFollower:
         }
         for partition, found in others.items():
             records |= by_file_group(table, partition, found)
-        by_tasks = settled(table, completed, changes)
-        forget_undone(table, completed)
-        records |= _of_rows(table, completed, replace(changes, indexed=by_tasks))
-        put_delta_commit(table, completed, records, stats_of(by_tasks, completed.time))
+        records |= _of_rows(table, completed, changes)
+        put_delta_commit(table, completed, records)
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
         """Do nothing: it knows each instant already."""

@@ -17,7 +17,6 @@ from hoodie_ds.metadata_table.payload import Record
 from hoodie_ds.metadata_table.record_index import group_of, index_record, record_indexes
 from hoodie_ds.metadata_table.record_keys import index_of, indexed_path
 from hoodie_ds.metadata_table.stored import MetadataTable
-from hoodie_ds.metadata_table.task_keys import placed
 from hoodie_ds.metadata_table.touched_slices import TouchedSlices, slice_reader
 from hoodie_ds.metadata_table.undone_records import Records, undone_records
 from hoodie_ds.slices.slice_keys import NO_KEYS, live_keys, logged_keys, without
@@ -79,8 +78,7 @@ def all_indexes(table: Table, metadata: MetadataTable) -> list[str]:
 def _written(
     table: Table, metadata: MetadataTable, instant: Instant, changes: FileChanges
 ) -> Iterator[tuple[str, Records]]:
-    left = (one for path, one in changes.added.items() if path not in changes.indexed.files)
-    stats = sorted(left, key=lambda one: one.log is None)
+    stats = sorted(changes.added.values(), key=lambda one: one.log is None)
     added = {FileGroupId(one.partition_path, one.file_id): one for one in stats}
     replaced = {FileGroupId(*one) for one in changes.replaced_groups}
     before = TouchedSlices.before(table, metadata, {*added, *replaced}, changes.schema)
@@ -103,10 +101,7 @@ def _written(
             key: index_record(group, at) for key, group in places.items() if known.get(key) != group
         }
         # A key may be elsewhere for long, and a file group have no more of it than its delete.
-        lost = {key for key in gone - places.keys() if known.get(key) in groups}
-        if lost and changes.indexed.logs:
-            lost.difference_update(placed(metadata.view.storage, changes.indexed, lost))
-        yield index, records | dict.fromkeys(lost)
+        yield index, records | {k: None for k in gone - places.keys() if known.get(k) in groups}
 
 
 def _by_index(table: Table, groups: Collection[FileGroupId]) -> Mapping[str, set[FileGroupId]]:

@@ -13,7 +13,6 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.timeline.bodies.indexed_keys import IndexedKeys
 
 METRICS_KEY: Final = "_hoodie_ds_metrics"
 """Key in a commit's extra metadata: JSON object of the fields of `WriteMetrics`."""
@@ -96,8 +95,6 @@ class TaskCommitMessage:
     assigned_by: int | None = None
     """Digest of the view by which rows were assigned to file groups; None if they were not."""
     failed_services: tuple[ServiceFailure, ...] = ()
-    indexed: IndexedKeys = field(default_factory=IndexedKeys)
-    """What the task has put into the record index of the metadata table."""
 
     @property
     def num_rows(self) -> int:

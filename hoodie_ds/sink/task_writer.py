@@ -15,7 +15,7 @@ from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.bucket_index import BucketIndex
-from hoodie_ds.sink.batch import Batch, task_context
+from hoodie_ds.sink.batch import Batch, write_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.append_writer import AppendWriter
@@ -39,7 +39,6 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.row_merge import RowMerge
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.live_files import naming_remedies
-from hoodie_ds.timeline.bodies.indexed_keys import IndexedKeys
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.exclusive_commit import heartbeating
 from hoodie_ds.transaction.instant_checks import no_late_files, translate_rollback_errors
@@ -104,7 +103,7 @@ def _write_rows(
     chunks = chain([first], chunks)
     del first  # which would be kept to the end of the task
     time = open_instant(pending)
-    context = task_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
+    context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
     assignment = Assignment(task.partition, batch.plan.timeline.digest, plan.looks_up)
     digest = InputDigest()
@@ -131,7 +130,6 @@ def _write_rows(
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, isinstance(plan.index, BucketIndex))
         statuses, staged = writer.close(owns)
-        indexed = IndexedKeys() if context.new_keys is None else context.new_keys.close()
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
@@ -143,7 +141,6 @@ def _write_rows(
         metrics=metrics,
         owns_keys=owns.keys,
         assigned_by=assignment.assigned_by,
-        indexed=indexed,
     )
 
 

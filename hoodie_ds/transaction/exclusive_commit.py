@@ -22,7 +22,6 @@ from hoodie_ds.errors import (
 )
 from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.log import Log
-from hoodie_ds.metadata_table.task_keys import delete_late
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.live_files import save_live_files
 from hoodie_ds.table.table import Table
@@ -224,7 +223,6 @@ def finish(table: Table, decision: Decision, manifest: bytes, named: Named | Non
             paths = CommitMetadata.from_bytes(manifest, manifest_path(instant.time)).file_paths
         lost = _lost_files(instant.time, paths, left)
         delete_leftovers(storage, instant.time, lost, is_complete=True)
-        delete_late(table, instant.time, manifest)
         delete_temporary(storage, instant.time)
     except StorageError as error:
         # The batch is in the table: if this failed, it would be written twice.

@@ -8,7 +8,6 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.columns.meta_columns import RECORD_KEY
-from hoodie_ds.metadata_table import task_keys
 from hoodie_ds.metadata_table.column_records import partition_key
 from hoodie_ds.metadata_table.follower import MetadataFollower
 from hoodie_ds.metadata_table.listing import MetadataListing
@@ -36,10 +35,9 @@ from tests.faults.scenarios import (
 from tests.faults.services import Check, Killed, Make, one_in
 from tests.faults.stream import Step
 from tests.faults.swept import Sweep
-from tests.integration.test_keys_of_tasks import put_by_tasks
 from tests.integration.test_record_index_kept import assert_indexed
 from tests.metadata_tables import Recorder
-from tests.tables import found, trips
+from tests.tables import found
 from tests.tiers import by_day, in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -49,7 +47,6 @@ OF_PARTITIONS = {
     "hoodie.index.type": "RECORD_LEVEL_INDEX",
     "hoodie.metadata.record.level.index.min.filegroup.count": "2",
 }
-MORE = trips(("a", "x", 3, 3.0), ("e", "y", 3, 3.0), ("f", "z", 3, 3.0))
 EMPTIED = (Step(ONE), Step(ONE, "delete"))
 
 SERVICES: dict[str, Make[Killed]] = {
@@ -213,36 +210,6 @@ def test_indexes_of_rows_are_right_wherever_a_process_ends(name: str) -> None:
 
     some = one_in(3, check)
     assert sweep(swept.start, swept.play, some, CRASHES) > 100
-
-
-OF_TASKS: dict[str, Scenario] = {
-    "upsert, cow": Scenario(BEGUN, (Step(TWO, "delete"), Step(MORE, tasks=2)), {**COW, **RECORDS}),
-    "upsert, mor": Scenario(BEGUN, (Step(TWO), Step(MORE, tasks=2)), {**MOR, **RECORDS}),
-    "rollback, cow": Scenario(BEGUN, (Step(MORE),), {**COW, **RECORDS}, Step(MORE, tasks=2)),
-}
-"""Tables whose tasks put their keys into the record index."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * n.startswith("upsert")) for n in OF_TASKS]
-)
-def test_keys_of_tasks_are_right_wherever_a_process_ends(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
-    swept = Sweep(name, OF_TASKS[name], "9")
-    whole = one_in(3, swept.check)
-
-    def check(left: MemoryStorage, raised: BaseException | None) -> None:
-        assert_indexed(left)
-        recovered = left.copy()
-        swept.recover(recovered)
-        assert_indexed(recovered)
-        put_by_tasks(recovered)
-        whole(left, raised)
-        assert_indexed(left)
-
-    assert sweep(swept.start, swept.play, one_in(11, check), CRASHES) > 50
 
 
 SWITCHES = {

@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.metadata_table import task_keys
-from hoodie_ds.sink.messages import TaskId
-from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from tests.integration.test_record_index_kept import assert_indexed
-from tests.integration.test_several_batches import writer
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.interop.test_jvm_global import OPTIONS as OF_MOVES
 from tests.interop.test_jvm_global import Row, arrow, batch
@@ -246,34 +242,3 @@ def test_hudi_finds_keys_by_an_index_that_we_have_made(
         assert_indexed(open_storage(str(path)))
     assert [row[0] for row in found(ours)] == sorted(f"k{n}" for n in range(23))
     assert_same_rows(jvm_hudi.read(path), ours.read())
-
-
-@pytest.mark.parametrize("kind", by_day(TYPES, {"COPY_ON_WRITE"}))
-def test_hudi_finds_the_keys_of_tasks(
-    jvm_hudi: JvmHudi, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of a write that died before its commit it does not find, whoever rolls that back."""
-    monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
-    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: "9"}
-    moves = {"hoodie.record.index.update.partition.path": "true"}
-    theirs = {**options, **OF_TABLE, **moves, "hoodie.clean.automatic": "false"}
-    ours = HoodieTable(str(path), {**options, **OURS})
-    ours.upsert(trips(("a", "x", 1, 1.0)))
-    ours.upsert(trips(("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
-    dead = trips(("d", "x", 9, 9.0))
-    batch = writer(str(path), {**options, **OURS}).begin(dead.schema)
-    message = write_task(batch, TaskId(), None, dead.to_batches(), sole_writer=True)
-    assert message.indexed.logs
-    jvm_hudi.write(path, trips(("b", "y", 2, 2.0), ("d", "y", 2, 2.0)), theirs)
-    ours.upsert(trips(("c", "z", 3, 3.0), ("e", "z", 3, 3.0)))
-    jvm_hudi.write(path, trips(("e", "x", 4, 4.0), ("c", "x", 4, 4.0)), theirs)
-    assert found(ours) == [
-        ("a", "x", 1, 1.0),
-        ("b", "y", 2, 2.0),
-        ("c", "x", 4, 4.0),
-        ("d", "y", 2, 2.0),
-        ("e", "x", 4, 4.0),
-    ]
-    assert_same_rows(jvm_hudi.read(path), ours.read())
-    assert_indexed(open_storage(str(path)))
-    assert ours.inspect.verify()

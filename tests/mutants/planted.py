@@ -1316,59 +1316,7 @@ _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 _VALUES_FOUND = "tests/integration/test_secondary_lookup.py"
-_OF_TASKS = "tests/integration/test_keys_of_tasks.py"
 METADATA_TABLES = [
-    Mutant(
-        "log files of lost tasks stay until the commit is visible",
-        Text("storage.delete_many(unused)", "pass"),
-        f"{_OF_TASKS}::test_no_log_file_of_a_lost_task_stays[committed]",
-        "Hudi finds keys in file groups that are not there",
-    ),
-    Mutant(
-        "log files of late tasks stay",
-        Text("storage.delete_many([path for path in there if path not in named])", "pass"),
-        f"{_OF_TASKS}::test_no_log_file_of_a_lost_task_stays[committed]",
-        "Hudi finds keys in file groups that are not there",
-    ),
-    Mutant(
-        "keys that tasks have put stay after a rollback",
-        skipped("forget_undone"),
-        f"{_OF_TASKS}::test_no_log_file_of_a_lost_task_stays[rolled back]",
-        "files of dead writes that nobody deletes",
-    ),
-    Mutant(
-        "keys that tasks have put into an index that is gone are not found again",
-        Text("sizes.items() <= there.items()", "True"),
-        f"{_OF_TASKS}::test_keys_that_tasks_put_into_another_index_are_found_in_the_files",
-        "a delta commit that names files which are not there",
-    ),
-    Mutant(
-        "a key is deleted that another task has put",
-        within("record_changes._written", placed=returns(())),
-        f"{_OF_TASKS}::test_a_key_that_one_task_adds_and_another_takes_away_has_moved",
-        "whether a row is found depends on the order of log files of one time",
-    ),
-    Mutant(
-        "the driver reads the keys that tasks have put",
-        Text("if path not in changes.indexed.files)", ")"),
-        f"{_OF_TASKS}::test_what_the_driver_reads_and_writes_does_not_grow_with_rows",
-        "a commit takes longer with each row",
-    ),
-    Mutant(
-        "a task puts the keys of a file that has lost some",
-        Text(
-            "if isinstance(merge, Merge) and not merge.num_deletes else",
-            "if isinstance(merge, Merge) else",
-        ),
-        f"{_OF_TASKS}::test_a_task_that_adds_keys_and_takes_others_away",
-        "keys of deleted rows stay in the index",
-    ),
-    Mutant(
-        "tasks put keys of a file that the next micro-batch of the instant rewrites",
-        Text("if not (is_alone and has_keys and", "if not (has_keys and"),
-        f"{_OF_TASKS}::test_keys_of_several_micro_batches_of_an_instant_are_found_in_the_files",
-        "keys that no look-up finds",
-    ),
     Mutant(
         "a rollback leaves the record indexes of partitions alone",
         within("record_changes", _touched_by=returns([])),
@@ -1539,8 +1487,8 @@ METADATA_TABLES = [
     Mutant(
         "a record index gets deletes of keys that it does not have",
         Text(
-            "for key in gone - places.keys() if known.get(key) in groups}",
-            "for key in gone - places.keys()}",
+            "for k in gone - places.keys() if known.get(k) in groups}",
+            "for k in gone - places.keys()}",
         ),
         f"{_INDEX_KEPT}::test_deletes_of_unknown_keys_leave_the_index_alone",
         "it grows with every delete, and the place of a key goes with a delete elsewhere",

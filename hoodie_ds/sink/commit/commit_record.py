@@ -29,7 +29,6 @@ from hoodie_ds.timeline.bodies.commit_metadata import (
     CommitMetadata,
     WriteStat,
 )
-from hoodie_ds.timeline.bodies.indexed_keys import IndexedKeys
 
 ROWS_KEY: Final = "_hoodie_ds_rows_in"
 """Key in a commit's extra metadata: number of incoming rows."""
@@ -68,7 +67,6 @@ def commit_record(
         METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
         ROWS_KEY: str(sum(message.num_rows for message in messages)),
         PENDING_KEY: " ".join(pending),
-        **IndexedKeys.joined(message.indexed for message in messages).to_extra(),
     }
     if added:
         extra[ADDED_KEY] = json.dumps(added)
