@@ -88,6 +88,15 @@ class AzureServer(StoreServer):
     def url(self, folder: object) -> str:
         return f"abfss://tables@{ACCOUNT}.dfs.core.windows.net{folder}"
 
+    def http_url(self, folder: object) -> str:
+        asked = {"sp": "rcw", "se": "2100-01-01", "spr": "https,http", "sv": "2020-12-06"}
+        asked |= {"sr": "c"}
+        place = f"/blob/{ACCOUNT}/tables"
+        lines = (asked["sp"], "", asked["se"], place, "", "", asked["spr"], asked["sv"], "c")
+        signature = _signature("\n".join((*lines, *7 * [""])))
+        signed = urlencode(asked | {"sig": signature})
+        return f"{self.endpoint}/{ACCOUNT}/tables{folder}?{signed}"
+
     @property
     def options(self) -> dict[str, str]:
         endpoint = f"{self.endpoint}/{ACCOUNT}"
@@ -143,11 +152,15 @@ def running_azurite(command: list[str]) -> Iterator[StoreServer]:
         headers["x-ms-version"] = "2021-08-06"
         named = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
         signed = "PUT" + 12 * "\n" + f"{named}/{ACCOUNT}{place}\nrestype:container"
-        digest = hmac.digest(base64.b64decode(KEY), signed.encode(), hashlib.sha256)
-        headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"
+        headers["Authorization"] = f"SharedKey {ACCOUNT}:{_signature(signed)}"
         status, _, answer = forward(port, "PUT", f"{place}?restype=container", headers, b"")
         assert status == 201, answer
         yield AzureServer(endpoint)
+
+
+def _signature(text: str) -> str:
+    digest = hmac.digest(base64.b64decode(KEY), text.encode(), hashlib.sha256)
+    return base64.b64encode(digest).decode()
 
 
 _parts: dict[str, dict[int, bytes]] = {}

@@ -20,6 +20,10 @@ class StoreServer:
         """The base path of a table in a folder of the bucket ``tables``."""
         raise NotImplementedError
 
+    def http_url(self, folder: object) -> str:
+        """The same as plain requests have it, with what signs them."""
+        return f"{self.endpoint}/tables{folder}"
+
     @property
     def options(self) -> dict[str, str]:
         """Storage options, without the prefix of the option keys."""

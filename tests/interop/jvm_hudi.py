@@ -24,6 +24,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.store_server import StoreServer
+
 PROJECT = Path(__file__).resolve().parents[2]
 BUNDLE = "org/apache/hudi/hudi-spark3.5-bundle_2.12/1.2.0/hudi-spark3.5-bundle_2.12-1.2.0.jar"
 START_SECONDS = 180.0
@@ -286,13 +288,19 @@ class JvmHudi:
         return list(reply["values"]), str(reply["text"])
 
     def storage_lock(
-        self, url: str, owner: str, takes: bool, options: Mapping[str, str] | None = None
+        self,
+        server: StoreServer,
+        folder: object,
+        owner: str,
+        takes: bool,
+        options: Mapping[str, str] | None = None,
     ) -> bool:
-        """Take or release the lock of the table at a URL of S3; whether it was taken.
+        """Take or release the lock of the table in a folder; whether it was taken.
 
         The options are those of the first call for an owner.
         """
-        given = {"url": url, "owner": owner, "takes": takes, "options": dict(options or {})}
+        given: dict[str, Any] = {"url": server.http_url(folder), "store": type(server).__name__}
+        given |= {"owner": owner, "takes": takes, "options": dict(options or {})}
         return bool(self._call("storage_lock", **given)["taken"])
 
     def kill(self) -> None:

@@ -13,6 +13,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -203,19 +204,54 @@ def lock_file(spark: SparkSession, request: Request) -> Request:
     return {"values": values, "text": bytes(written).decode()}
 
 
-class _Stored:
-    """What a lock of Hudi's asks of an object, over plain requests of S3.
+@dataclass(frozen=True)
+class _Requests:
+    """How a kind of object store is asked to put an object on a condition."""
 
-    Hudi's own client is in a jar that is not here; the lock itself is in the bundle.
+    is_absent: tuple[str, str]
+    is_same: str
+    version: str
+    refused: tuple[int, ...]
+    headers: dict[str, str]
+
+
+_STORES = {
+    "S3Server": _Requests(
+        ("If-None-Match", "*"), "If-Match", "ETag", (412,), {"Authorization": "AWS x:unchecked"}
+    ),
+    "GoogleServer": _Requests(
+        ("x-goog-if-generation-match", "0"),
+        "x-goog-if-generation-match",
+        "x-goog-generation",
+        (412,),
+        {},
+    ),
+    "AzureServer": _Requests(
+        ("If-None-Match", "*"),
+        "If-Match",
+        "ETag",
+        (409, 412),  # the first for an object that is there and should not be
+        {"x-ms-blob-type": "BlockBlob", "x-ms-version": "2020-12-06"},
+    ),
+}
+
+
+class _Stored:
+    """What a lock of Hudi's asks of an object, over plain requests of its store.
+
+    Hudi's own clients are in jars that are not here; the lock itself is in the bundle.
     """
 
     class Java:
         implements = ("org.apache.hudi.client.transaction.lock.StorageLockClient",)
 
-    def __init__(self, jvm: Any, url: str) -> None:
+    def __init__(self, jvm: Any, table: str, store: str) -> None:
         self._jvm = jvm
         self._models = jvm.org.apache.hudi.client.transaction.lock.models
-        self._url = urlsplit(url)
+        url = urlsplit(table)
+        self._server = url.netloc
+        self._target = f"{url.path}/.hoodie/.locks/table_lock.json?{url.query}".rstrip("?")
+        self._requests = _STORES[store]
 
     def readCurrentLockFile(self) -> Any:  # noqa: N802
         """Return the file with its version."""
@@ -229,14 +265,15 @@ class _Stored:
 
     def tryUpsertLockFile(self, data: Any, previous: Any) -> Any:  # noqa: N802
         """Create the file, or replace the version given."""
-        known = previous.isPresent()
-        condition = {"If-Match": previous.get().getVersionId()} if known else {"If-None-Match": "*"}
+        condition = self._requests.is_absent
+        if previous.isPresent():
+            condition = self._requests.is_same, previous.get().getVersionId()
         body = bytes(self._models.StorageLockFile.toByteArray(data))
-        status, tag, _ = self._ask("PUT", condition, body)
+        status, tag, _ = self._ask("PUT", dict([condition]), body)
         results = self._models.LockUpsertResult
-        if status == 412:
+        if status in self._requests.refused:
             return self._pair(results.ACQUIRED_BY_OTHERS, None)
-        assert status == 200, status
+        assert status in (200, 201), status
         return self._pair(results.SUCCESS, self._models.StorageLockFile(data, tag))
 
     def readObject(self, path: str, check: bool) -> Any:  # noqa: N802
@@ -257,12 +294,12 @@ class _Stored:
     def _ask(
         self, method: str, headers: dict[str, str], body: bytes = b""
     ) -> tuple[int, str, bytes]:
-        connection = http.client.HTTPConnection(self._url.netloc, timeout=30)
+        connection = http.client.HTTPConnection(self._server, timeout=30)
         try:
-            signed = {"Authorization": "AWS somebody:unchecked", **headers}
-            connection.request(method, self._url.path, body, signed)
+            connection.request(method, self._target, body, self._requests.headers | headers)
             answer = connection.getresponse()
-            return answer.status, answer.getheader("ETag") or "", answer.read()
+            version = answer.getheader(self._requests.version) or ""
+            return answer.status, version, answer.read()
         finally:
             connection.close()
 
@@ -292,13 +329,13 @@ def storage_lock(spark: SparkSession, request: Request) -> Request:
     if owner not in _locks:
         ensure_callback_server_started(spark.sparkContext._gateway)
         package = jvm.org.apache.hudi.client.transaction.lock
-        client = _Stored(jvm, request["url"] + "/.hoodie/.locks/table_lock.json")
+        client = _Stored(jvm, request["url"], request["store"])
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         found = jvm.java.lang.Class.forName(_PROVIDER, True, loader)
         [made] = [c for c in found.getDeclaredConstructors() if c.getParameterCount() == 6]
         made.setAccessible(True)
         properties = jvm.org.apache.hudi.common.config.TypedProperties()
-        properties.setProperty("hoodie.base.path", request["url"])
+        properties.setProperty("hoodie.base.path", request["url"].partition("?")[0])
         for key, text in request["options"].items():
             properties.setProperty(key, text)
         given = (

@@ -1,4 +1,4 @@
-"""The lock of object stores is that of Hudi on the JVM, whose client for S3 is not here."""
+"""The lock of object stores is that of Hudi on the JVM, whose clients for them are not here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from hoodie_ds.testing import MemoryStorage, SimClock
 from hoodie_ds.timeline.paths import TABLE_LOCK
 from hoodie_ds.transaction.storage_lock import LockFile, StorageLock
 from tests.interop.jvm_hudi import JvmHudi, JvmHudiError, find_installation
-from tests.s3_server import S3Server
+from tests.store_server import StoreServer
 from tests.tables import TRIPS, found, trips
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -85,19 +86,27 @@ def test_hudi_reads_a_lock_that_a_writer_of_ours_has_taken_and_released(jvm_hudi
     assert [taken, released] == [[e, until, "hoodie_ds a"] for e in (False, True)]
 
 
+STORES = ("s3", "gcs", "azurite")
+
+
+@pytest.fixture(params=STORES)
+def server(request: pytest.FixtureRequest) -> StoreServer:
+    found: StoreServer = request.getfixturevalue(request.param)
+    return found
+
+
 def test_their_lock_and_ours_exclude_each_other(
-    jvm_hudi: JvmHudi, s3: S3Server, tmp_path: Path
+    jvm_hudi: JvmHudi, server: StoreServer, tmp_path: Path
 ) -> None:
     """Hudi's lock, over a client of the tests; clocks of ours stand for the time that passes."""
-    storage = open_storage(s3.url(tmp_path), s3.options)
-    url = f"{s3.endpoint}/tables{tmp_path}"
+    storage = open_storage(server.url(tmp_path), server.options)
     now = SystemClock().now_ms()
 
     def ours(name: str, late_ms: int = 0) -> StorageLock:
         return StorageLock(storage, 300_000, 30_000, name, SimClock(now + late_ms))
 
     def theirs(takes: bool, name: str = "one") -> bool:
-        return jvm_hudi.storage_lock(url, f"{tmp_path} {name}", takes)
+        return jvm_hudi.storage_lock(server, tmp_path, f"{tmp_path} {name}", takes)
 
     assert theirs(True)
     assert not ours("a").try_take()
@@ -130,19 +139,21 @@ def test_their_lock_and_ours_exclude_each_other(
 
 
 @pytest.mark.slow
-def test_a_writer_of_ours_takes_the_lock_of_a_killed_jvm(s3: S3Server, tmp_path: Path) -> None:
-    url = f"{s3.endpoint}/tables{tmp_path}"
-    options = {**SHARED, **s3.table_options}
-    table = HoodieTable(s3.url(tmp_path), options)
+@pytest.mark.parametrize("server", by_day(STORES, {"s3"}), indirect=True)
+def test_a_writer_of_ours_takes_the_lock_of_a_killed_jvm(
+    server: StoreServer, tmp_path: Path
+) -> None:
+    options = {**SHARED, **server.table_options}
+    table = HoodieTable(server.url(tmp_path), options)
     table.upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
     with (
         JvmHudi(find_installation(os.environ), tmp_path, os.environ) as theirs,
         ThreadPoolExecutor(1) as pool,
     ):
-        assert theirs.storage_lock(url, f"{tmp_path}", True, BRIEF)
+        assert theirs.storage_lock(server, tmp_path, f"{tmp_path}", True, BRIEF)
         with pytest.raises(LockTimeoutError):  # for longer than the lock lasts without renewal
             HoodieTable(
-                s3.url(tmp_path), {**options, "hoodie.write.lock.wait_time_ms": "15000"}
+                server.url(tmp_path), {**options, "hoodie.write.lock.wait_time_ms": "15000"}
             ).upsert(trips(("b", "y", 2, 2.0)))
         waiting = pool.submit(table.upsert, trips(("a", "x", 3, 3.0)))
         time.sleep(2)
@@ -155,22 +166,23 @@ def test_a_writer_of_ours_takes_the_lock_of_a_killed_jvm(s3: S3Server, tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("server", by_day(STORES, {"s3"}), indirect=True)
 def test_the_jvm_takes_the_lock_of_a_killed_writer_of_ours(
-    jvm_hudi: JvmHudi, s3: S3Server, tmp_path: Path
+    jvm_hudi: JvmHudi, server: StoreServer, tmp_path: Path
 ) -> None:
-    path, url = s3.url(tmp_path), f"{s3.endpoint}/tables{tmp_path}"
-    options = {**SHARED, **s3.table_options}
+    path = server.url(tmp_path)
+    options = {**SHARED, **server.table_options}
     table = HoodieTable(path, options)
     table.upsert(trips(("a", "x", 1, 1.0)))
     dead = subprocess.run([sys.executable, "-c", DYING, path, json.dumps(options)], check=False)
     assert dead.returncode == -signal.SIGKILL
     killed, takes = time.monotonic(), 0
-    while not jvm_hudi.storage_lock(url, f"{tmp_path}", True, BRIEF):
+    while not jvm_hudi.storage_lock(server, tmp_path, f"{tmp_path}", True, BRIEF):
         takes += 1
         assert time.monotonic() - killed < 60
         time.sleep(0.5)
     assert takes > 0
-    jvm_hudi.storage_lock(url, f"{tmp_path}", False)
+    jvm_hudi.storage_lock(server, tmp_path, f"{tmp_path}", False)
     assert found(table) == [("a", "x", 1, 1.0)]
     table.upsert(trips(("b", "y", 3, 3.0)))
     assert found(table) == [("a", "x", 1, 1.0), ("b", "y", 3, 3.0)]
