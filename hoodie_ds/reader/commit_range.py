@@ -35,8 +35,8 @@ class CommitRange:
 
 def moment(instant: Instant, by_completion: bool = True) -> str:
     """Return the time that decides whether a completed commit is in a range."""
-    is_told = by_completion and instant.layout != V1.version
-    return instant.ended if is_told else instant.time
+    has_end = by_completion and instant.layout != V1.version
+    return instant.ended if has_end else instant.time
 
 
 def commits_in_range(pinned: PinnedTable, options: IncrementalOptions) -> CommitRange:

@@ -223,8 +223,8 @@ class AlteredColumns:
 
 def _first(columns: pa.Schema, avro: str) -> dict[str, Any]:
     """The columns of a table that have no numbers yet, with what its schema says of them."""
-    told = dict(_told(parse_avro(avro, "table schema"), ""))
-    first = numbered_anew(with_meta_columns(columns), told)
+    types = dict(_logical_types(parse_avro(avro, "table schema"), ""))
+    first = numbered_anew(with_meta_columns(columns), types)
     _say(first, json.loads(avro))
     return first
 
@@ -252,8 +252,8 @@ def _say(numbered: Any, kind: Any) -> None:  # noqa: ANN401
             _say(numbered, wrapped)
 
 
-def _told(node: AvroType, path: str) -> Iterator[tuple[str, Any]]:
-    """Numbered types that Arrow does not tell, by path; a `SchemaError` if Hudi has none."""
+def _logical_types(node: AvroType, path: str) -> Iterator[tuple[str, Any]]:
+    """Numbered types that Arrow does not have, by path; a `SchemaError` if Hudi has none."""
     parent = f"{path}." if path else ""
     match node.optional or node:
         case AvroType(Kind.RECORD, logical="variant"):
@@ -271,11 +271,11 @@ def _told(node: AvroType, path: str) -> Iterator[tuple[str, Any]]:
             )
         case AvroType(Kind.RECORD, names=names, children=children):
             for name, child in zip(names, children, strict=True):
-                yield from _told(child, f"{parent}{name}")
+                yield from _logical_types(child, f"{parent}{name}")
         case AvroType(Kind.ARRAY, children=(child,)):
-            yield from _told(child, f"{parent}element")
+            yield from _logical_types(child, f"{parent}element")
         case AvroType(Kind.MAP, children=(child,)):
-            yield from _told(child, f"{parent}value")
+            yield from _logical_types(child, f"{parent}value")
 
 
 def _check_name(path: str, name: str) -> None:

@@ -31,7 +31,7 @@ TYPES: Final = {
 
 _NAMES: Final = {kind: name for name, kind in TYPES.items()}
 
-_NOTHING: Final[Mapping[str, Any]] = {}
+_NO_TYPES: Final[Mapping[str, Any]] = {}
 
 VARIANT: Final = {
     "type": "record",
@@ -53,13 +53,13 @@ def is_one_value(kind: object) -> bool:
     return False
 
 
-def numbered_anew(schema: pa.Schema, told: Mapping[str, Any]) -> dict[str, Any]:
+def numbered_anew(schema: pa.Schema, types: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a table that have no numbers yet, meta columns first, as Hudi does.
 
-    `told` are types, as Hudi's JSON, that Arrow does not tell, by path.
+    `types` are those that Arrow does not have, as Hudi's JSON, by path.
     """
     numbers = count()
-    kind = kind_of(pa.struct(list(schema)), numbers, "", told)
+    kind = kind_of(pa.struct(list(schema)), numbers, "", types)
     return {"max_column_id": next(numbers) - 1, "version_id": 0, **kind}
 
 
@@ -116,38 +116,38 @@ def _changed(
 
 
 def new_field(
-    field: pa.Field, numbers: Iterator[int], path: str, told: Mapping[str, Any] = _NOTHING
+    field: pa.Field, numbers: Iterator[int], path: str, types: Mapping[str, Any] = _NO_TYPES
 ) -> dict[str, Any]:
     """Return a new column or field at a path; its number comes before those within it."""
     number = next(numbers)
-    kind = kind_of(field.type, numbers, path, told)
+    kind = kind_of(field.type, numbers, path, types)
     return {"id": number, "name": field.name, "optional": True, "type": kind}
 
 
 def kind_of(
-    kind: pa.DataType, numbers: Iterator[int], path: str, told: Mapping[str, Any] = _NOTHING
+    kind: pa.DataType, numbers: Iterator[int], path: str, types: Mapping[str, Any] = _NO_TYPES
 ) -> Any:  # noqa: ANN401
     """Return a type as Hudi's JSON; the fields of a struct are numbered before those in them.
 
-    At the paths in `told` it is the one there.
+    At the paths in `types` it is the one there.
     """
-    if path in told:
-        return deepcopy(told[path])
+    if path in types:
+        return deepcopy(types[path])
     if pa.types.is_struct(kind):
         own = [next(numbers) for _ in kind]
         parent = f"{path}." if path else ""
         fields = [
-            new_field(field, chain([number], numbers), f"{parent}{field.name}", told)
+            new_field(field, chain([number], numbers), f"{parent}{field.name}", types)
             for number, field in zip(own, kind, strict=True)
         ]
         return {"type": "record", "fields": fields}
     if pa.types.is_list(kind):
         number = next(numbers)
-        element = kind_of(kind.value_type, numbers, f"{path}.element", told)
+        element = kind_of(kind.value_type, numbers, f"{path}.element", types)
         return {"type": "array", "element_id": number, "element": element, "element_optional": True}
     if pa.types.is_map(kind):
         key, number = next(numbers), next(numbers)
-        value = kind_of(kind.item_type, numbers, f"{path}.value", told)
+        value = kind_of(kind.item_type, numbers, f"{path}.value", types)
         keys = {"key_id": key, "key": "string", "value_id": number}
         return {"type": "map", **keys, "value": value, "value_optional": True}
     if pa.types.is_decimal(kind):
