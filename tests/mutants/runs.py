@@ -71,16 +71,20 @@ class PlantedRuns:
 
     def run(self, name: str, test: str) -> tuple[int, str]:
         """Plant the bug of a name and run a test; return pytest's exit code and what failed."""
-        file = test.partition("::")[0]
-        if file.startswith("tests/spark/"):  # a JVM takes longer than all that is shared
+        if test.startswith("tests/spark/"):  # a JVM takes longer than all that is shared
             return run_tests([test], name)
-        if self._collected is None or self._collected.file != file:
-            self.close()
-            self._collected = _Collected(file)
-        code, output = self._collected.run(name, test)
+        code, output = self.run_forked(test, name)
         if code == FAILED:
             return code, output
         return run_tests([test], name)  # a bug may act where tests are imported, too
+
+    def run_forked(self, test: str, name: str = "") -> tuple[int, str]:
+        """Run a test in a fork of the process that has collected its file."""
+        file = test.partition("::")[0]
+        if self._collected is None or self._collected.file != file:
+            self.close()
+            self._collected = _Collected(file)
+        return self._collected.run(name, test)
 
     def close(self) -> None:
         """End the process of the last file."""
@@ -155,7 +159,8 @@ class _Forks:
             self._failed.write_text(f"{report.nodeid}\n{report.longreprtext}", "utf-8")
 
     def _plant_and_run(self, session: pytest.Session, name: str, tests: list[pytest.Item]) -> None:
-        _plant(name)
+        if name:
+            _plant(name)
         for test, following in zip(tests, [*tests[1:], None], strict=True):
             test.ihook.pytest_runtest_protocol(item=test, nextitem=following)
             if session.testsfailed:

@@ -12,6 +12,8 @@ from tests.mutants.runs import FAILED, PASSED, PlantedRuns, run_tests
 from tests.tally import tally
 from tests.tiers import by_day
 
+TESTS = sorted({mutant.test for mutant in MUTANTS})
+
 
 @pytest.fixture(scope="module")
 def planted_runs() -> Iterator[PlantedRuns]:
@@ -37,14 +39,24 @@ def test_a_planted_bug_is_found(planted_runs: PlantedRuns, mutant: Mutant) -> No
 @pytest.mark.parametrize("every", by_day([1, 40], {40}))
 def test_without_a_bug_the_same_tests_pass(every: int) -> None:
     """By day some of them: all have their own turn, in a process that is not forked."""
-    code, output = run_tests(sorted({mutant.test for mutant in MUTANTS})[::every])
+    code, output = run_tests(TESTS[::every])
     assert code == PASSED, output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([1, 8], {8}))
+def test_without_a_bug_they_pass_in_forks(planted_runs: PlantedRuns, every: int) -> None:
+    """A test that fails in a fork for other reasons would find any bug."""
+    for test in TESTS[::every]:
+        if not test.startswith("tests/spark/"):
+            code, output = planted_runs.run_forked(test)
+            assert code == PASSED, f"{test}: {output}"
 
 
 @pytest.mark.slow
 def test_bugs_have_names_of_their_own_and_tests_that_exist() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
-    code, output = run_tests(["--collect-only", *sorted({mutant.test for mutant in MUTANTS})])
+    code, output = run_tests(["--collect-only", *TESTS])
     assert code == PASSED, output
 
 
