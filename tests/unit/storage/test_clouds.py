@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from obstore.exceptions import GenericError
 
 from hoodie_ds.errors import OptionError, StorageError, UnavailableError
 from hoodie_ds.storage import clouds, connections
@@ -98,6 +99,20 @@ def test_a_process_that_was_forked_from_a_user_is_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr(connections, "_users", {("another", os.getpid() + 1)})
     with pytest.raises(UnavailableError):
         replace(storage, options={"bearer_token": "t", "base_url": "http://127.0.0.1:1"}).read("f")
+
+
+@pytest.mark.parametrize(
+    "message", ["no such host", "Configuration key: 'other' is not valid for store 'GCS'."]
+)
+def test_what_obstore_says_of_no_option_of_ours_stays(
+    message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: object, **__: object) -> None:
+        raise GenericError(message)
+
+    monkeypatch.setattr("obstore.store.GCSStore", refusing)
+    with pytest.raises(GenericError, match=message):
+        clouds.connect("gs://b", {"bearer_token": "t"})
 
 
 @pytest.mark.parametrize(

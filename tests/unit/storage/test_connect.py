@@ -7,6 +7,7 @@ import fsspec
 import pytest
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, OptionError, StorageError
+from hoodie_ds.storage import fsspec_storage
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.fsspec_storage import FsspecStorage
 from hoodie_ds.storage.local import LocalStorage
@@ -179,3 +180,16 @@ def test_options_are_parsed_for_the_library(text: str, argument: object) -> None
     fsspec.register_implementation("echoing", _Echoing, clobber=True)
     given = json.loads(FsspecStorage("echoing://bucket/t", {"password": text}).read("f"))
     assert given["password"] == argument
+
+
+@pytest.mark.parametrize("said", ["got an unexpected keyword argument 'other'", "odd"])
+def test_a_type_error_that_names_no_option_stays(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: object) -> None:
+        raise TypeError(said)
+
+    monkeypatch.setattr(fsspec_storage, "_opened", refusing)
+    with pytest.raises(StorageError, match=said) as caught:
+        open_storage("s3://no-option-of-ours/t", {"use_ssl": "true"}).read("f")
+    assert not isinstance(caught.value, OptionError)

@@ -92,6 +92,21 @@ def test_what_errors_mean(
     assert "at org.apache" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("name", "remedy"), [("/t/a:b", True), ("/t/..", False)])
+def test_only_a_name_with_a_colon_gets_the_remedy_for_colons(
+    storage: HdfsStorage,
+    client: HdfsInMemory,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    remedy: bool,
+) -> None:
+    error = remote("fs.InvalidPathException", f"Invalid path name {name}")
+    monkeypatch.setattr(client, "read", raising(error))
+    with pytest.raises(StorageError, match=f"Invalid path name {name}") as caught:
+        storage.read("f")
+    assert ("urlencode" in str(caught.value)) == remedy
+
+
 def test_a_file_of_a_deleted_folder_does_not_end_a_listing(
     storage: HdfsStorage, client: HdfsInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
