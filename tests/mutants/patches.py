@@ -20,6 +20,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from hoodie_ds.timeline.timeline import once_per_timeline
+
 PACKAGE = Path(__file__).parents[2] / "hoodie_ds"
 
 
@@ -233,7 +235,7 @@ class _Found(NamedTuple):
 
 
 def _rewrapped(value: Any, changed: Callable[[FunctionType], Callable[..., Any]]) -> Any:
-    """Change the function that a method, a property or a context manager is made of."""
+    """Change the function that a method, a property or what a decorator returns is made of."""
     change: Callable[[Any], Any] = changed
     if isinstance(value, classmethod | staticmethod):
         return type(value)(change(value.__func__))
@@ -244,7 +246,8 @@ def _rewrapped(value: Any, changed: Callable[[FunctionType], Callable[..., Any]]
     if hasattr(value, "cache_info"):
         return cache(change(value.__wrapped__))
     if hasattr(value, "__wrapped__"):
-        return contextmanager(change(value.__wrapped__))
+        yields = inspect.isgeneratorfunction(value.__wrapped__)
+        return (contextmanager if yields else once_per_timeline)(change(value.__wrapped__))
     assert isinstance(value, FunctionType), value
     return change(value)
 
