@@ -17,7 +17,6 @@ from hoodie_ds.errors import (
     AlreadyExistsError,
     NotFoundError,
     OptionError,
-    StorageError,
     UnavailableError,
 )
 from hoodie_ds.storage import object_storage, streams
@@ -226,5 +225,5 @@ def test_a_table_is_created_where_the_condition_is_obeyed(
     assert found(table) == [("a", "x", 1, 1.0)]
     files = storage.list("", recursive=True)
     assert [status.path for status in files if "probe" in status.path] == []
-    with pytest.raises(StorageError, match="not valid"):
+    with pytest.raises(OptionError, match="knows no such option"):
         open_storage(storage.root, {**server.options, "no_such_option": "x"}).read("f")
