@@ -14,7 +14,6 @@ there are file groups.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
 import statistics
@@ -31,10 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from results import emit
+from scanned import base_files, fresh
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.fault import Kind
@@ -134,18 +132,9 @@ def against_arrow(path: Path, megabytes: int, rounds: int) -> None:
             )
 
 
-def linked(path: Path) -> Path:
-    """A table under another path, of which nothing is known yet; its files are linked."""
-    found = path.with_name(f"fresh-{path.name}-{time.time_ns()}")
-    shutil.copytree(path, found, copy_function=os.link)
-    return found
-
-
 def merge_on_read(tables: Path, rounds: int) -> None:
     """Read a table with log files, first and again, and by `pyarrow.dataset` the same compacted."""
-    path = tables / "compacted"
-    slices = PinnedTable.latest(open_storage(str(path), for_write=False)).slices()
-    files = [f"{path}/{slice_.base.path}" for slice_ in slices if slice_.base is not None]
+    files = base_files(tables / "compacted")
     cases: dict[str, tuple[list[str] | None, pc.Expression | None, float]] = {
         "all columns": (None, None, 1.5),
         "two columns": (["l_orderkey", "l_tax"], None, 2.0),
@@ -155,7 +144,7 @@ def merge_on_read(tables: Path, rounds: int) -> None:
         work = f"merge-on-read, {name}"
         taken: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
         for _ in range(rounds + 1):
-            new = linked(tables / "MOR")
+            new = fresh(tables / "MOR")
             for engine, path in (("first", new), ("again", new), ("pyarrow.dataset", None)):
 
                 def found(path: Path | None = path) -> int:

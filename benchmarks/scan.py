@@ -30,12 +30,11 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from scanned import base_files, fresh
 from spark_side import KEYED, session, write
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.reader.pinned_table import PinnedTable
-from hoodie_ds.storage.connect import open_storage
 
 FEW = ["l_orderkey", "l_tax"]
 ONE_IN_A_HUNDRED = ("l_suppkey", "<", 100)  # of 10,000
@@ -65,24 +64,12 @@ def prepare(spark: SparkSession, work: Path) -> None:
         HoodieTable(compacted, KEYED).compact()
 
 
-def base_files(path: Path) -> list[str]:
-    """The paths of a table's base files."""
-    slices = PinnedTable.latest(open_storage(str(path), for_write=False)).slices()
-    return [f"{path}/{s.base.path}" for s in slices if s.base is not None]
-
-
 @dataclass(frozen=True)
 class Tables:
     """The tables of one round, and what reads them."""
 
     spark: SparkSession
     work: Path
-
-    def fresh(self, name: str) -> Path:
-        """The table under a path that no process has seen, its files linked."""
-        path = self.work / "scan" / f"fresh-{name}-{time.time_ns()}"
-        shutil.copytree(self.work / "scan" / name, path, copy_function=os.link)
-        return path
 
     def parquet(self, name: str, columns: list[str] | None, filtered: bool) -> Scan:
         """Spark's own reader of the base files."""
@@ -161,7 +148,7 @@ def cases(tables: Tables) -> Iterator[Case]:
         ours = {"hoodie_ds.read, again": tables.ours(mor, *shape)}
         goals = {"hoodie_ds.read, again": again[what]}
         if what in first:
-            ours["hoodie_ds.read, first"] = tables.ours(tables.fresh("MOR"), *shape)
+            ours["hoodie_ds.read, first"] = tables.ours(fresh(mor), *shape)
             goals["hoodie_ds.read, first"] = first[what]
         ours["handed over"] = tables.handed_over(*shape)
         yield Case(f"MOR, {what}", tables.parquet("compacted", *shape), ours, goals)
@@ -201,9 +188,7 @@ def timed(scan: Scan, counts: bool) -> tuple[float, float]:
     return time.perf_counter() - started, processor_seconds() - before
 
 
-def report(
-    taken: dict[tuple[str, str], list[tuple[float, float]]], goals: dict[str, float]
-) -> None:
+def report(taken: Taken, goals: dict[tuple[str, str], float]) -> None:
     """Print medians, and their ratios to those of the baselines."""
     for (work, engine), runs in taken.items():
         clock, processor = (statistics.median(run[at] for run in runs) for at in (0, 1))
@@ -212,7 +197,7 @@ def report(
             "work": work,
             "engine": engine,
             "runs": len(runs),
-            "goal": goals.get(f"{work}{engine}"),
+            "goal": goals.get((work, engine)),
         }
         line |= {"seconds": round(clock, 3), "processor_seconds": round(processor, 3)}
         for at, name in ((0, "ratio"), (1, "processor_ratio")):
@@ -234,13 +219,13 @@ def main() -> None:
     prepare(spark, chosen.work)
     tables = Tables(spark, chosen.work)
     taken: Taken = defaultdict(list)
-    goals: dict[str, float] = {}
+    goals: dict[tuple[str, str], float] = {}
     try:
         for number in range(chosen.rounds + 1):
             for case in cases(tables):
                 if not any(word in case.work for word in chosen.only):
                     continue
-                goals |= {f"{case.work}{engine}": goal for engine, goal in case.goals.items()}
+                goals |= {(case.work, engine): goal for engine, goal in case.goals.items()}
                 engines = [(BASELINE, case.baseline), *case.ours.items()]
                 for engine, scan in engines if number % 2 else reversed(engines):
                     seconds, processor = timed(scan, case.counts)
