@@ -27,6 +27,7 @@ from hoodie_ds.filters.joined import SOURCE, TARGET, joined, of_target, side_col
 from hoodie_ds.filters.predicate import Or, Predicate
 from hoodie_ds.filters.rows import are_true
 from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.record.schema import check_case
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.numbered_rows import NumberedRows, RowIndex, comparable
 from hoodie_ds.sink.row_change import (
@@ -127,6 +128,7 @@ class RowMerge:
         pairs = _pairs(given.on, readable, given.source.schema)
         if not given.clauses:
             raise OptionError("merge", None, "say what to do, as by when_matched_update_all()")
+        check_case(pa.schema([]), given.source.schema)  # SQL would take the first of the two
         parse = _ClauseParser(readable, schema, given.source.schema, properties)
         clauses = tuple(map(parse.clause, given.clauses))
         columns = pa.schema([readable.field(name) for name in pairs])
@@ -257,6 +259,7 @@ class _ClauseParser:
             return Clause(given.matching, where, {}, deletes=True)
         values = given.values
         if values is None:
+            check_case(self.schema, self.source)  # as a batch of an upsert
             both = [name for name in self.schema.names if name in self.source.names]
             values = {name: f"{SOURCE}.{name}" for name in both}
             if not values:
