@@ -32,9 +32,10 @@ _DOCUMENTS: Final = {page: name for name, page in _PAGES.items()}
 _CODE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _ROW: Final = re.compile(r"^\|.*$", re.MULTILINE)
 _IN_ROW: Final = re.compile(r"`[^`]*`")
-_OPTION: Final = re.compile(r"`(\w+(?:\.\w+){2,}(?:=\w+)?)`")
-_CLASS: Final = re.compile(r"(?<!`)\borg\.apache(?:\.\w+)+")
-_BREAKS: Final = re.compile(r"(?<=[.=])")
+_OPTION: Final = re.compile(r"`(\w+(?:\.\w+)+(?:=\w+)?|\w{25,})`")
+_NAME: Final = re.compile(r"(?<![`.\w])(?:org\.apache(?:\.\w+)+|[A-Z]\w{20,})")
+_BREAKS: Final = re.compile(r"(?<=[.=_])|(?<=[a-z])(?=[A-Z])")
+_NESTED: Final = re.compile(r"^  (?=- )", re.MULTILINE)
 _LINK: Final = re.compile(r"\[((?:`[^`]*`|[^\[\]`])*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -64,12 +65,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return text if "`" in text or "/" not in text else f"`{text}`"
 
     parts = _CODE.split(markdown)
-    parts[::2] = [_ROW.sub(_row, _LINK.sub(linked, part)) for part in parts[::2]]
+    for number, part in enumerate(parts[::2]):
+        # Python-Markdown nests a list from four blanks on
+        parts[2 * number] = _NESTED.sub("    ", _ROW.sub(_row, _LINK.sub(linked, part)))
     return "".join(parts)
 
 
 def _row(row: re.Match[str]) -> str:
     """Drop the backslash before a bar in code, which only GitHub needs; let long names break."""
     text = _IN_ROW.sub(lambda code: code[0].replace("\\|", "|"), row[0])
-    text = _CLASS.sub(lambda name: _BREAKS.sub("<wbr>", name[0]), text)
+    text = _NAME.sub(lambda name: _BREAKS.sub("<wbr>", name[0]), text)
     return _OPTION.sub(lambda code: f"<code>{_BREAKS.sub('<wbr>', code[1])}</code>", text)

@@ -51,6 +51,8 @@ def _default(option: Option[Any]) -> str:
         return f"`{str(value).lower()}`"
     if option.kind in (BYTES, MEGABYTES) and isinstance(value, int):
         return f"{value // _MEGABYTE} MB"
+    if isinstance(value, tuple):
+        return f"`{','.join(value)}`"
     return f"`{value}`"
 
 
