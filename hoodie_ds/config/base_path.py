@@ -12,7 +12,7 @@ from hoodie_ds.config.option import Kind
 from hoodie_ds.errors import OptionError
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # one letter would be a Windows drive
-_FOREIGN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=[/\\\\])")
+_FOREIGN: Final = re.compile(r"[^/\\\\]*:(?=//)|[A-Za-z][A-Za-z0-9+.-]*:(?=[/\\\\])")
 _UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -64,7 +64,7 @@ def _check_local(text: str) -> None:
         raise OptionError(
             "path",
             text,
-            f"it would be a local folder named {match.group()!r}; write a URL with '://', such as "
+            f"it would be a local folder named {match.group()!r}; write a URL such as "
             "s3://bucket/folder, or './' before such a folder",
         )
 

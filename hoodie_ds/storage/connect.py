@@ -30,8 +30,26 @@ from hoodie_ds.storage.s3_storage import S3Storage
 _OTHER_NAMES: Final = {
     **dict.fromkeys(("wasb", "wasbs"), "abfss://container@account.dfs.core.windows.net/folder"),
     "s3n": "s3a://bucket/folder",
+    "viewfs": "hdfs://nameservice/folder",
+    "local": "file:///folder",
 }
-"""Schemes of clients that Hadoop has given up, with what the same files are called now."""
+"""Schemes of clients that Hadoop has given up, and others, with what the files are called here."""
+_CHAINED: Final = frozenset(
+    [
+        "blockcache",
+        "cached",
+        "data",
+        "dir",
+        "filecache",
+        "generic",
+        "libarchive",
+        "reference",
+        "simplecache",
+        "tar",
+        "zip",
+    ]
+)
+"""Schemes of fsspec that are a view of what another URL names."""
 
 
 def open_storage(
@@ -53,7 +71,9 @@ def open_storage(
     if scheme == "file":
         return LocalStorage(os.path.realpath(os.path.expanduser(_local_path(place))))
     if scheme in _OTHER_NAMES:
-        raise OptionError("path", place, f"Hadoop has a newer name of it: {_OTHER_NAMES[scheme]}")
+        raise OptionError("path", place, f"its files have another name: {_OTHER_NAMES[scheme]}")
+    if scheme in _CHAINED:
+        raise OptionError("path", place, "chained file systems are not accepted")
     if scheme in CLOUDS:
         _check_installed(scheme, "obstore", CLOUDS[scheme])
         return RetryingStorage(ObjectStorage(place, dict(storage_options or {})), retry_ms)

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Final, cast
 
 import fsspec
 
-from hoodie_ds.errors import StorageError
+from hoodie_ds.config.file_options import STORAGE_OPTION_PREFIX
+from hoodie_ds.errors import OptionError, StorageError
 from hoodie_ds.extras import remedy
 from hoodie_ds.storage.connections import argument, connection, refused
 from hoodie_ds.storage.path import check_path
@@ -32,6 +33,7 @@ S3_SCHEMES: Final = ("s3", "s3a")
 _OBJECTS: Final = ("client_kwargs", "config_kwargs", "s3_additional_kwargs")
 """Options of s3fs with arguments of the libraries below."""
 
+_REST: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _UNKNOWN: Final = re.compile(r"unexpected keyword argument '(\w+)'")
 # The memory file system hands one shared object with one position to all readers and writers.
 _MEMORY_LOCK: Final = threading.RLock()
@@ -46,8 +48,8 @@ def has_atomic_put(scheme: str) -> bool:
     """Whether a scheme's file system is known to create a file for exactly one caller.
 
     ``memory`` is guarded by a lock within the process. s3fs sends ``If-None-Match: *`` with the
-    request if it has the argument ``mode``; older releases ignore it silently. A `StorageError`
-    means that fsspec does not know the scheme, or that its package is not installed.
+    request if it has the argument ``mode``; older releases ignore it silently. An `OptionError`
+    means that fsspec does not know the scheme, a `StorageError` that its package is not installed.
     """
     try:
         system: Any = fsspec.get_filesystem_class(scheme)
@@ -56,7 +58,8 @@ def has_atomic_put(scheme: str) -> bool:
         fault = f"s3fs is not installed: {remedy('s3')}" if scheme in S3_SCHEMES else str(error)
         raise StorageError(f"no file system for {scheme}://: {fault}") from error
     except ValueError as error:
-        raise StorageError(f"no file system for {scheme}://: {error}") from error
+        remedies = "give a local path, or s3://, gs://, abfss://, az:// or hdfs://"
+        raise OptionError("path", f"{scheme}://...", f"no file system; {remedies}") from error
     if scheme in S3_SCHEMES:
         return "mode" in inspect.signature(system._pipe_file).parameters
     return scheme == "memory"
@@ -219,6 +222,14 @@ def _connect(scheme: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401
 def _opened(scheme: str, options: Mapping[str, str], arguments: dict[str, object]) -> Any:  # noqa: ANN401
     fresh = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme not in S3_SCHEMES:
+        known = inspect.signature(fsspec.get_filesystem_class(scheme).__init__).parameters.values()
+        required = (of.name for of in known if of.default is of.empty and of.kind not in _REST)
+        missing = [name for name in required if name not in ("self", *arguments)]
+        if missing:
+            needed = f"fsspec needs it for {scheme}://"
+            raise OptionError.of(
+                [OptionError(STORAGE_OPTION_PREFIX + name, None, needed) for name in missing]
+            )
         return fsspec.filesystem(scheme, **fresh, **arguments)
     for name in _OBJECTS:
         if not isinstance(arguments.get(name, {}), dict):

@@ -34,10 +34,36 @@ ONCE = {
 ROWS = pa.table({"id": ["a", "b"], "ts": [1, 1]})
 
 
-@pytest.mark.parametrize("path", ["dbfs:/x", "s3:/bucket/t", "C:\\tables\\t", "abfss:/x", "c:/t"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "dbfs:/x",
+        "s3:/bucket/t",
+        "C:\\tables\\t",
+        "abfss:/x",
+        "c:/t",
+        "jdbc:mysql://t",
+        "my_store://t",
+    ],
+)
 def test_a_path_of_another_system_became_a_local_folder(path: str) -> None:
     with pytest.raises(OptionError, match="it would be a local folder named"):
         WriteOptions.parse({**KEYED, "path": path})
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("ftp://host/t", "option 'hoodie.py.storage.option.host' is not set: fsspec needs it"),
+        ("github://a/t", r"\(2\) option 'hoodie.py.storage.option.repo' is not set"),
+        ("zip://a/t", "'path' = 'zip://a/t' is refused: chained file systems"),
+        ("viewfs://ns/t", "'path' = 'viewfs://ns/t' is refused: .* hdfs://nameservice/folder"),
+        ("cos://bucket/t", "option 'path' = 'cos://...' is refused: no file system; give"),
+    ],
+)
+def test_a_url_gave_an_error_of_fsspec(path: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        HoodieTable(path).read()
 
 
 @pytest.mark.parametrize("path", ["a:b/t", "./s3:/t", "/data/x:/t", "file:/data/t"])

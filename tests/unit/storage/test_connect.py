@@ -46,9 +46,10 @@ def test_a_file_system_without_atomic_put_is_refused_for_writing() -> None:
     assert open_storage("ftp://host/t", allow_non_atomic=True).root == "ftp://host/t"
 
 
-def test_an_unknown_scheme_is_refused() -> None:
-    with pytest.raises(StorageError, match="quantum://"):
-        open_storage("quantum://host/t", for_write=False)
+@pytest.mark.parametrize("for_write", [False, True])
+def test_an_unknown_scheme_is_refused(for_write: bool) -> None:
+    with pytest.raises(OptionError, match=r"'path' = 'quantum://...' .* or s3://, gs://, abfss://"):
+        open_storage("quantum://host/t", for_write=for_write)
 
 
 @pytest.mark.parametrize(
