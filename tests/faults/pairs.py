@@ -15,7 +15,7 @@ from tests.faults.questions import QUESTIONS, Past
 from tests.faults.scenarios import BLOOM, COW, MOR
 from tests.faults.schedules import Actor, Phase, play
 from tests.faults.stream import Model, Step, assert_well, begin, found, run
-from tests.tables import BUCKETS, KEY, TRIPS, trips
+from tests.tables import BUCKETS, KEY, ORDERING, TRIPS, trips
 
 MODE = "hoodie.write.concurrency.mode"
 SINGLE: Mapping[str, str] = {}
@@ -37,6 +37,7 @@ WRITER = (
     Phase("complete", Kind.PUT, (".hoodie/*commit",)),
 )
 
+ALTERATION = tuple(phase for phase in WRITER if phase.name != "write")
 
 RECOVERY = (
     Phase("begin"),
@@ -61,6 +62,10 @@ YOURS = trips(("a", "x", 2, 3.0), ("e", "x", 2, 3.0))
 TIPS = trips(("a", "y", 2, 3.0), ("e", "y", 2, 3.0)).append_column("tip", [[5.0, None]])
 MISSING = {"hoodie.write.set.null.for.missing.columns": "true"}
 ELSEWHERE = trips(("a", "y", 2, 3.0), ("e", "y", 2, 3.0))
+NONE = ONE.slice(0, 0)
+KEYS = ["id", "city", "ts"]
+# A merge deletes rows of fare 1, which the update makes; it inserts a row that the update doubles.
+HALF, NEW = trips(("g", "y", 1, 0.5)), trips(("n", "x", 2, 2.0))
 
 
 DEAD_MS = 600_001
@@ -142,10 +147,11 @@ class Play:
     @property
     def actors(self) -> tuple[Actor, Actor]:
         without = READER if self.pair.reader else RECOVERY
-        first, second = (
-            Actor(name, self._work(at), WRITER if self.steps[at] else without)
-            for at, name in enumerate("ab")
-        )
+        phases = [
+            ALTERATION if step and step.renamed else WRITER if step else without
+            for step in self.steps
+        ]
+        first, second = (Actor("ab"[at], self._work(at), phases[at]) for at in range(2))
         return first, second
 
     def _work(self, at: int) -> Callable[[FaultyStorage, Callable[[], None]], None]:
@@ -215,12 +221,28 @@ def _subsets(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
 NO_KEYS = {KEY: "", BUCKETS: ""}
 PAIRS = {
     "writer, writer": Pair(Step(MINE), Step(YOURS)),
-    "merge, writer": Pair(Step(YOURS, merged=True), Step(MINE)),
     "recovery, recovery": Pair(None, None, dead=Step(MINE)),
     "writer, rollback": Pair(Step(MINE), None),
     "merge by two tasks, writer": Pair(Step(YOURS, tasks=2, merged=True), Step(MINE)),
+    "update by a filter, merge": Pair(
+        Step(NONE, least_fare=0.5), Step(NEW, merged=True), before=(Step(HALF),)
+    ),
+    "alteration, writer": Pair(
+        Step(NONE, renamed={"fare": "cost"}), Step(MINE.select(KEYS), "delete"), MISSING
+    ),
 }
 NIGHTLY = {
+    "merge, writer": Pair(Step(YOURS, merged=True), Step(MINE)),
+    "delete by a filter, writer": Pair(Step(NONE, "delete", least_fare=1.0), Step(MINE)),
+    "update by a filter, merge, mor": Pair(
+        Step(NONE, least_fare=0.5), Step(NEW, merged=True), {**MOR, **BLOOM}, (Step(HALF),)
+    ),
+    "alteration, writer, mor": Pair(
+        Step(NONE, renamed={"fare": "cost"}), Step(MINE.select(KEYS), "delete"), {**MOR, **MISSING}
+    ),
+    "alteration, update by a filter": Pair(
+        Step(NONE, renamed={"ts": "at"}), Step(NONE, least_fare=1.0), {ORDERING: "", **MISSING}
+    ),
     "writer, writer, mor": Pair(Step(MINE), Step(YOURS), MOR),
     "writer, writer of other groups": Pair(Step(MINE), Step(ELSEWHERE)),
     "writer, writer, bloom": Pair(Step(MINE), Step(YOURS), BLOOM),

@@ -23,8 +23,10 @@ from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.numbered_rows import NumberedRows
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.row_merge import Effect, GivenClause, GivenMerge, Matching
+from hoodie_ds.sink.table_alteration import altered
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.alteration import AlteredColumns
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
 from tests.archived import archived
 from tests.merge_by_tasks import begun_by_tasks
@@ -60,6 +62,7 @@ class Step:
     batched: int = 1000
     least_fare: float | None = None  # of rows that are deleted, or doubled, in place of `rows`
     merged: bool = False  # by id and city, for rows that are not there; others of fare 1 go
+    renamed: Mapping[str, str] = field(default_factory=dict)  # columns, in place of `rows`
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,10 @@ class Model:
 
     def after(self, step: Step) -> Model:
         batch = step.rows.to_pylist()
+        if step.renamed:
+            names = step.renamed
+            changed = [{names.get(n, n): value for n, value in row.items()} for row in self.rows]
+            return Model(tuple(changed), self.keyed)
         if step.merged:
             source = {(row["city"], row["id"]): row for row in batch}
             stored = [((row["city"], row["id"]), row) for row in self.rows]
@@ -162,6 +169,17 @@ def run(
         begun = coordinator.begin_change(partial(merge_of, merge))
         assert begun is not None
         batch, batches = begun, [merged_rows(begun.plan, MergeCounts())]
+    elif step.renamed:
+        coordinator = replace(
+            coordinator,
+            options=replace(coordinator.options, operation=None, allow_empty_commit=True),
+        )
+        renames = [
+            partial(AlteredColumns.rename, path=old, name=new) for old, new in step.renamed.items()
+        ]
+        altering = coordinator.begin_alteration(partial(altered, renames))
+        assert altering is not None
+        batch, batches = altering, [()]
     elif step.least_fare is not None:
         doubled = {"fare": pc.field("fare") * 2}
         values = None if step.operation == "delete" else doubled
