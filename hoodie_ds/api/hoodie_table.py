@@ -28,6 +28,7 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.config.write_options import WriteOptions, check_options, of_call
 from hoodie_ds.environment import Clock, IdSource, RandomIds, SystemClock
 from hoodie_ds.errors import HoodieError, OptionError
+from hoodie_ds.extras import require
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.inspection.arguments import Moment, instant_time, text
 from hoodie_ds.inspection.arguments import options as given_options
@@ -506,6 +507,7 @@ class HoodieTable:
         as_of: Moment | None = None,
     ) -> Any:  # noqa: ANN401
         """Return the rows of `read`, which has the parameters, as a pandas DataFrame."""
+        require("to_pandas", "pip install pandas", "pandas")
         return self.read(columns, filter, as_of).to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

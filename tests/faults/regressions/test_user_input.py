@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql.types import StructType
 from hoodie_ds import (
     HoodieDataSource,
     HoodieTable,
+    MissingPackageError,
     OptionError,
     ReplayMismatchError,
     SchemaError,
@@ -295,3 +297,11 @@ def test_unequal_as_sql_writes_it_was_less_than_a_text(tmp_path: Path) -> None:
     assert table.read(["id"], filter=("id", "<>", "b")).num_rows == 1
     with pytest.raises(OptionError, match="> 'a' is not one value"):
         table.delete(where="id => 'a'")
+
+
+def test_to_pandas_did_not_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackageError, match="to_pandas needs pandas: pip install pandas"):
+        HoodieTable(tmp_path).to_pandas()
