@@ -17,6 +17,7 @@ from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, MemoryStorage,
 from hoodie_ds.testing.simulated import SimulatedCrash, forget_process
 from hoodie_ds.timeline.paths import DECISIONS, PROPERTIES
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, found, trips
+from tests.tiers import AT_NIGHT
 
 ROWS = [("a", "x", 2, 2.0), ("b", "x", 1, 1.0)]
 NEW = ("c", "x", 5, 5.0)
@@ -82,11 +83,16 @@ STORIES = [
     *(
         pytest.param(*story, marks=pytest.mark.slow)
         for story in (
-            ("COPY_ON_WRITE", 6, 9, (9, 6), False),
             ("COPY_ON_WRITE", 6, 9, (9, 6, 9), False),
             ("MERGE_ON_READ", 6, 8, (8, 9, 6), True),
-            ("MERGE_ON_READ", 6, 9, (9, 6), False),
             ("MERGE_ON_READ", 9, 6, (6, 9), False),
+        )
+    ),
+    *(
+        pytest.param(*story, marks=AT_NIGHT)
+        for story in (
+            ("COPY_ON_WRITE", 6, 9, (9, 6), False),
+            ("MERGE_ON_READ", 6, 9, (9, 6), False),
             ("MERGE_ON_READ", 8, 9, (9, 6), True),
         )
     ),

@@ -146,7 +146,7 @@ def sweep_writes(name: str, version: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1))
+@pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1, every=2))
 def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
     killed = SERVICES[name](version=version)
     recorded(killed.start)
@@ -191,7 +191,9 @@ RECORDED: dict[str, Scenario] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize(
+    "name", by_day(RECORDED, {"record index of each partition, mor", "secondary index, cow"})
+)
 def test_indexes_of_rows_are_right_wherever_a_process_ends(name: str) -> None:
     swept = Sweep(name, RECORDED[name], "9")
     if name.startswith("secondary"):

@@ -46,7 +46,7 @@ def test_power_may_be_lost_in_the_first_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, every=2))
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, every=4))
 def test_power_may_be_lost_at_any_moment(name: str, version: str, tmp_path: Path) -> None:
     tally("power losses", lose_power(name, version, tmp_path, SAMPLED))
 

@@ -103,7 +103,7 @@ def test_every_schedule(name: str, version: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(BESIDE, VERSIONS))
+@pytest.mark.parametrize(("name", "version"), in_turn(BESIDE, VERSIONS, every=2))
 def test_a_twelfth_of_all_schedules(name: str, version: str) -> None:
     play = BESIDE[name](version=version)
     orders = part_of_schedules(name, play.actors, 12)

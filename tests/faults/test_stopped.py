@@ -29,6 +29,6 @@ def test_a_process_is_stopped_and_resumes(name: str, version: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(FURTHER, VERSIONS))
+@pytest.mark.parametrize(("name", "version"), in_turn(FURTHER, VERSIONS, every=2))
 def test_further_processes_are_stopped_and_resume(name: str, version: str) -> None:
     assert every_operation(name, version) > 5

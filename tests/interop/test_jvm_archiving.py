@@ -100,7 +100,7 @@ def test_hudi_lists_our_archive_and_goes_on_with_it(
     assert sorted(table.read()["id"].to_pylist()) == list("abcdefgh")
 
 
-@pytest.mark.parametrize("older", ["clean", "restore"])
+@pytest.mark.parametrize("older", by_day(["clean", "restore"], {"restore"}))
 @pytest.mark.parametrize("version", by_day("89", {"9"}))
 def test_hudi_compacts_log_files_whose_commits_we_have_archived(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str, older: str

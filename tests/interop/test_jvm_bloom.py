@@ -42,10 +42,7 @@ def batch(first: int, count: int, ts: int) -> pa.Table:
     by_day(
         product(TYPES, (True, False), ("BLOOM", "SIMPLE"), "689"),
         {
-            ("COPY_ON_WRITE", True, "BLOOM", "6"),
-            ("COPY_ON_WRITE", False, "SIMPLE", "8"),
-            ("COPY_ON_WRITE", False, "BLOOM", "9"),
-            ("MERGE_ON_READ", False, "BLOOM", "8"),
+            ("COPY_ON_WRITE", False, "BLOOM", "8"),
             ("MERGE_ON_READ", True, "SIMPLE", "6"),
             ("MERGE_ON_READ", True, "BLOOM", "9"),
         },

@@ -14,6 +14,7 @@ from hoodie_ds import HoodieTable
 from tests.golden.golden_tables import CDC_QUERY
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.tables import TYPE
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -98,12 +99,19 @@ def _answer(jvm_hudi: JvmHudi, path: Path, begin: str, end: str) -> Counter[str]
 
 @pytest.mark.parametrize(
     ("kind", "index", "logging"),
-    [
-        ("COPY_ON_WRITE", "SIMPLE", "DATA_BEFORE_AFTER"),
-        ("COPY_ON_WRITE", "BUCKET", "OP_KEY_ONLY"),
-        ("MERGE_ON_READ", "SIMPLE", "DATA_BEFORE"),
-        ("MERGE_ON_READ", "BUCKET", "DATA_BEFORE_AFTER"),
-    ],
+    by_day(
+        [
+            ("COPY_ON_WRITE", "SIMPLE", "DATA_BEFORE_AFTER"),
+            ("COPY_ON_WRITE", "BUCKET", "OP_KEY_ONLY"),
+            ("MERGE_ON_READ", "SIMPLE", "DATA_BEFORE"),
+            ("MERGE_ON_READ", "BUCKET", "DATA_BEFORE_AFTER"),
+        ],
+        {
+            ("COPY_ON_WRITE", "BUCKET", "OP_KEY_ONLY"),
+            ("MERGE_ON_READ", "SIMPLE", "DATA_BEFORE"),
+            ("MERGE_ON_READ", "BUCKET", "DATA_BEFORE_AFTER"),
+        },
+    ),
 )
 def test_hudi_tells_what_our_commits_changed(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, index: str, logging: str

@@ -19,6 +19,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -40,7 +41,10 @@ _THEIRS = {
 _COMPACT = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
 
 
-TABLES = [*((kind, "6") for kind in TYPES), ("MERGE_ON_READ", "9")]
+TABLES = by_day(
+    [*((kind, "6") for kind in TYPES), ("MERGE_ON_READ", "9")],
+    {(TYPES[0], "6"), ("MERGE_ON_READ", "9")},
+)
 
 
 def _rows(ids: str, city: str, ts: int) -> pa.Table:

@@ -104,7 +104,7 @@ def _is_sorted_in_files(rows: pa.Table) -> bool:
     return found == [sorted(values) for values in found]
 
 
-@pytest.mark.parametrize("name", by_day(TABLES, {"merge-on-read", "version 8", "version 9"}))
+@pytest.mark.parametrize("name", by_day(TABLES, {"merge-on-read", "version 9"}))
 def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.insert(1, range(8))
@@ -136,9 +136,7 @@ def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path)
     }
 
 
-@pytest.mark.parametrize(
-    "name", by_day(TABLES, {"copy-on-write, partitions", "version 8", "version 9"})
-)
+@pytest.mark.parametrize("name", by_day(TABLES, {"copy-on-write, partitions", "version 8"}))
 def test_we_carry_hudis_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     table = _Table(name, tmp_path / "t", jvm_hudi)
     table.their_write(1, range(8), "insert")

@@ -68,7 +68,7 @@ def test_both_keep_statistics(jvm_hudi: JvmHudi, tmp_path: Path, version: str, k
     assert ("partition_stats" in partitions) == (version != "6")
 
 
-@pytest.mark.parametrize(("version", "kind"), by_day(CASES, {("9", "MERGE_ON_READ")}))
+@pytest.mark.parametrize(("version", "kind"), by_day(CASES, set()))
 def test_statistics_that_hudi_has_dropped_and_made_again(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
 ) -> None:

@@ -62,7 +62,7 @@ def _check(jvm: JvmHudi, path: Path, options: Mapping[str, str], rows: pa.Table)
         assert_same_rows(found.drop_columns(["_hoodie_file_name"]), plain)
 
 
-@pytest.mark.parametrize("name", by_day(TABLES, {"bucket, parquet", "bloom", "bucket, version 9"}))
+@pytest.mark.parametrize("name", by_day(TABLES, {"bucket, parquet", "bucket, version 9"}))
 def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     options, path = TABLES[name], tmp_path / "t"
     table = HoodieTable(str(path), options)
@@ -83,9 +83,7 @@ def test_hudi_carries_our_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path)
     _check(jvm_hudi, path, options, table.read())
 
 
-@pytest.mark.parametrize(
-    "name", by_day(TABLES, {"bucket, avro", "bucket, version 9", "bloom, version 8"})
-)
+@pytest.mark.parametrize("name", by_day(TABLES, {"bucket, avro", "bloom, version 8"}))
 def test_we_carry_hudis_plan_out(name: str, jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     options, path = TABLES[name], tmp_path / "t"
     jvm_hudi.write(path, _rows(1, range(20)), {**options, **NO_SERVICE})

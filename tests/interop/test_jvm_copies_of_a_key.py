@@ -12,6 +12,7 @@ import pytest
 from hoodie_ds import HoodieTable
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.tables import TYPE
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -43,12 +44,18 @@ def same_rows(table: pa.Table) -> set[tuple[str, str, int]]:
 
 @pytest.mark.parametrize(
     ("kind", "index", "version", "moves"),
-    [
-        ("COPY_ON_WRITE", "BLOOM", "6", "true"),
-        ("MERGE_ON_READ", "SIMPLE", "9", "true"),
-        ("COPY_ON_WRITE", "GLOBAL_SIMPLE", "9", "true"),
-        ("COPY_ON_WRITE", "GLOBAL_BLOOM", "8", "false"),
-    ],
+    by_day(
+        [
+            ("COPY_ON_WRITE", "BLOOM", "6", "true"),
+            ("MERGE_ON_READ", "SIMPLE", "9", "true"),
+            ("COPY_ON_WRITE", "GLOBAL_SIMPLE", "9", "true"),
+            ("COPY_ON_WRITE", "GLOBAL_BLOOM", "8", "false"),
+        ],
+        {
+            ("MERGE_ON_READ", "SIMPLE", "9", "true"),
+            ("COPY_ON_WRITE", "GLOBAL_BLOOM", "8", "false"),
+        },
+    ),
 )
 def test_both_change_each_copy(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, index: str, version: str, moves: str

@@ -14,6 +14,7 @@ from tests.interop.jvm_hudi import JvmHudi
 from tests.interop.test_types import rows as rows_of_all_types
 from tests.rows import assert_same_rows, without_meta
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE, TYPES
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -133,7 +134,11 @@ def without_null_elements(rows: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("kind", "blocks"), [(TYPES[0], "parquet"), (TYPES[1], "parquet"), (TYPES[1], "avro")]
+    ("kind", "blocks"),
+    by_day(
+        [(TYPES[0], "parquet"), (TYPES[1], "parquet"), (TYPES[1], "avro")],
+        {(TYPES[0], "parquet"), (TYPES[1], "avro")},
+    ),
 )
 def test_all_types(jvm_hudi: JvmHudi, tmp_path: Path, kind: str, blocks: str) -> None:
     options = {

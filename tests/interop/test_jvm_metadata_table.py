@@ -28,7 +28,7 @@ THEIRS = {
     "hoodie.metadata.index.column.stats.enable": "false",
 }
 CASES = [(v, k) for v in ("6", "8", "9") for k in ("COPY_ON_WRITE", "MERGE_ON_READ")]
-FEW = {("6", "MERGE_ON_READ"), ("9", "COPY_ON_WRITE")}
+FEW = {("6", "MERGE_ON_READ")}
 
 
 def agree(jvm: JvmHudi, path: Path, version: str) -> None:

@@ -21,13 +21,17 @@ def planted_runs() -> Iterator[PlantedRuns]:
         yield runs
 
 
-def _by_file(mutants: list[Mutant]) -> list[Mutant]:
-    """Sort bugs by the file of their tests, those that start Spark first."""
-    return sorted(mutants, key=lambda one: ("tests/spark/" not in one.test, one.file))
+BY_FILE = sorted(MUTANTS, key=lambda one: ("tests/spark/" not in one.test, one.file))
+"""Sorted by the file of their tests, those that start Spark first."""
+
+BY_DAY = 3
+"""Of how many bugs that follow one another by day one is planted."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", _by_file(MUTANTS), ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant", by_day(BY_FILE, BY_FILE[::BY_DAY]), ids=lambda mutant: mutant.name
+)
 def test_a_planted_bug_is_found(planted_runs: PlantedRuns, mutant: Mutant) -> None:
     code, output = planted_runs.run(mutant.name, mutant.test)
     assert code == FAILED, output
