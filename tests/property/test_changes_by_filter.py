@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ INDEXES: Mapping[str, Mapping[str, str]] = {
     "simple": {"hoodie.index.type": "SIMPLE"},
     "global": {"hoodie.index.type": "GLOBAL_SIMPLE"},
     "record": {"hoodie.index.type": "RECORD_INDEX"},
+    "state": {"hoodie.index.type": "FLINK_STATE", "index.global.enabled": "false"},
     "no keys": {KEY: ""},
     "virtual keys": {"hoodie.index.type": "SIMPLE", "hoodie.populate.meta.fields": "false"},
 }
@@ -205,6 +207,7 @@ def _play(data: st.DataObject) -> None:
     options = {
         TYPE: data.draw(st.sampled_from(TYPES)),
         VERSION: data.draw(st.sampled_from("689")),
+        ORDERING: data.draw(st.sampled_from(["ts", ""])),
         **INDEXES[data.draw(st.sampled_from(sorted(INDEXES)))],
     }
     has_keys = options.get(KEY, "id")
@@ -226,6 +229,7 @@ def _play(data: st.DataObject) -> None:
             table.alter().rename("x", "y").add("x", pa.float64()).drop("n").execute()
             table.alter().rename("y", "n").execute()
             model = {key: {**row, "x": None} for key, row in model.items()}
+        commits, before = table.timeline.commits, model
         condition = data.draw(CONDITIONS)
         chosen = {key for key, row in model.items() if condition.truth(row) is True}
         if data.draw(st.booleans()):
@@ -243,6 +247,27 @@ def _play(data: st.DataObject) -> None:
         assert (result.inserted, result.updated, result.deleted) == (0, len(changed), len(gone))
         assert (result.instant_time is None) is (not changed and not gone)
         _compare(table, model)
+        if commits and KEPT["changes"].items() <= options.items():
+            _compare_images(table.read_changes(commits[-1]).to_pylist(), before, model)
+
+
+def _compare_images(found: list[Row], before: Mapping[int, Row], after: Mapping[int, Row]) -> None:
+    """Whether a reader of change data is told of each row that is another, and of no other."""
+    told = {}
+    for change in found:
+        images = [json.loads(change[side] or "null") for side in ("before", "after")]
+        (key,) = {image["id"] for image in images if image}
+        assert key not in told
+        told[key] = (change["op"], *(image and _plain(image) for image in images))
+    assert told == {
+        key: ("u" if key in after else "d", row, after.get(key))
+        for key, row in before.items()
+        if after.get(key) != row
+    }
+
+
+def _plain(image: Row) -> Row:
+    return {name: image.get(name) for name in SCHEMA.names}  # Hudi leaves nulls out
 
 
 def _compare(table: HoodieTable, model: Mapping[int, Row]) -> None:
