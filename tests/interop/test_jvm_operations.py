@@ -35,7 +35,7 @@ def rows(ids: str, city: str, ts: int) -> pa.Table:
 
 @pytest.mark.parametrize(
     ("kind", "version"),
-    by_day(product(TYPES, "689"), {(COW, "6"), (COW, "9"), (MOR, "8"), (MOR, "9")}),
+    by_day(product(TYPES, "689"), {(COW, "9"), (MOR, "8")}),
 )
 def test_both_see_what_the_other_replaced(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.config.bucket_rules import BucketRules
 from tests.interop.jvm_hudi import JvmHudi, keeping
 from tests.interop.test_jvm_pingpong import BASE, COW, MOR, PARQUET, PARTITIONED, Game
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.jvm
 
@@ -113,8 +115,9 @@ def test_a_table_of_theirs_that_they_rescale(jvm_hudi: JvmHudi, tmp_path: Path, 
     assert highest == {"c0": 6, "c1": 4, "c2": 3}
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize(
+    ("version", "name"), by_day(product("69", TABLES), {("6", "cow"), ("9", "mor")})
+)
 def test_a_table_of_ours_that_we_rescale(
     jvm_hudi: JvmHudi, tmp_path: Path, name: str, version: str
 ) -> None:

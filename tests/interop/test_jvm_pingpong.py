@@ -54,8 +54,8 @@ TABLES = {
     "version 9, mor-parquet": {**BASE, **PARTITIONED, **MOR, **PARQUET, TABLE_VERSION: "9"},
     "version 8, mor-avro": {**BASE, **NONPARTITIONED, **MOR, **AVRO, TABLE_VERSION: "8"},
 }
-OURS = {"cow-partitioned", "mor-avro", "version 8, cow", "version 9, mor-parquet"}
-THEIRS = {"cow", "mor-parquet-partitioned", "version 9, cow", "version 8, mor-avro"}
+OURS = {"mor-avro", "version 8, cow", "version 9, mor-parquet"}
+THEIRS = {"mor-parquet-partitioned", "version 9, cow"}
 
 
 @dataclass

@@ -86,7 +86,7 @@ SECOND = ("rename column n to fare", "add columns (ts2 string)", "rename column 
 
 
 @pytest.mark.parametrize(
-    ("kind", "version"), by_day(product(TYPES, "689"), {(COW, "9"), (MOR, "6"), (MOR, "9")})
+    ("kind", "version"), by_day(product(TYPES, "689"), {(COW, "6"), (MOR, "9")})
 )
 def test_hudi_and_we_write_in_turns(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str, version: str

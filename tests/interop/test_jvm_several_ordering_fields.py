@@ -93,7 +93,7 @@ def left(ordering: str, *batches: tuple[list[Trip], bool]) -> list[Trip]:
 
 @pytest.mark.parametrize(
     "ordering",
-    by_day([*PAIRS, "day,time", "text"], {"long,double", "text,decimal", "day,time", "text"}),
+    by_day([*PAIRS, "day,time", "text"], {"text,decimal", "day,time"}),
 )
 def test_the_jvm_reads_and_compacts_ours(jvm_hudi: JvmHudi, tmp_path: Path, ordering: str) -> None:
     chosen = {key: text for key, text in options(ordering).items() if key != BLOCKS}
