@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from examples import cdc_debezium, table_to_table
+import hoodie_ds
+from examples import cdc_debezium, kafka_to_table, table_to_table
 from hoodie_ds import HoodieTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -34,3 +36,22 @@ def test_a_table_follows_a_database(spark: Any, tmp_path: Path) -> None:
     commits = len(customers.timeline.commits)
     cdc_debezium.follow(spark, tmp_path / "events", tmp_path / "customers")
     assert len(HoodieTable(tmp_path / "customers").timeline.commits) == commits == 2
+
+
+def test_a_table_follows_a_topic(spark: Any, tmp_path: Path) -> None:
+    """Kafka's source, which ``test_kafka.py`` has, is a folder of its messages here."""
+    hoodie_ds.register(spark)
+    topic = tmp_path / "topic"
+    topic.mkdir()
+    messages = spark.readStream.schema("value STRING, offset LONG").json(str(topic))
+    sent = [["{'id': 'a', 'fare': 9.5}", "none"], ["{'id': 'a', 'fare': 8.5}", "{'id': 'b'}"], []]
+    offset = 0
+    for number, values in enumerate(sent):
+        lines = [
+            {"value": text.replace("'", '"'), "offset": offset + n} for n, text in enumerate(values)
+        ]
+        (topic / f"{number}.json").write_text("\n".join(map(json.dumps, lines)))
+        offset += len(values)
+        rides = kafka_to_table.follow(messages, tmp_path / "rides")
+    assert rows(rides, "id", "fare", "offset") == [("a", 8.5, 2), ("b", None, 3)]
+    assert len(rides.timeline.commits) == 2
