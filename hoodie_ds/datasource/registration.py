@@ -12,7 +12,7 @@ from pyspark.sql.utils import is_remote
 
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence
-from hoodie_ds.datasource.triggers import refuse_continuous
+from hoodie_ds.datasource.triggers import refuse_left_out
 from hoodie_ds.log import Log
 
 _REGISTERED: Final = "spark.hoodie_ds.registered"
@@ -30,16 +30,17 @@ def register(spark: SparkSession) -> None:
     sums the size of the whole batch after every row, which dominates the cost of passing rows to
     Python. PySpark's exceptions then end with the error of this library that they report, which
     Spark itself buries. A stream into the data source with ``trigger(continuous=...)``, of which
-    Spark would write nothing, is refused when it starts. Unless the user has set it, filter
-    pushdown to Python data sources is switched on, without which Spark refuses data sources that
-    can do it. A warning names settings of the session that Hudi on the JVM would obey.
+    Spark would write nothing, or with ``partitionBy``, which it would leave out, is refused when it
+    starts. Unless the user has set it, filter pushdown to Python data sources is switched on,
+    without which Spark refuses data sources that can do it. A warning names settings of the session
+    that Hudi on the JVM would obey.
     """
     end_with_our_sentence()
-    refuse_continuous(DataStreamWriter, HoodieDataSource.name())
+    refuse_left_out(DataStreamWriter, HoodieDataSource.name())
     if is_remote():
         from pyspark.sql.connect.streaming import readwriter
 
-        refuse_continuous(readwriter.DataStreamWriter, HoodieDataSource.name())
+        refuse_left_out(readwriter.DataStreamWriter, HoodieDataSource.name())
     if spark.conf.get(_REGISTERED, "") != HoodieDataSource.name():
         with _active(spark):
             spark.dataSource.register(HoodieDataSource)

@@ -1,8 +1,8 @@
-"""Refusal of ``trigger(continuous=...)``, which Spark accepts for any sink and cannot serve.
+"""Refusal of what Spark accepts for a stream into any sink, and does not do for a Python sink.
 
-In continuous mode Spark passes no rows to a Python sink, commits empty epochs for ever and ignores
-what ``commit`` raises. The data source does not learn of the trigger before, so PySpark's
-`DataStreamWriter` in the user's own process refuses it.
+With ``trigger(continuous=...)`` it passes no rows, commits empty epochs for ever and ignores what
+``commit`` raises; ``partitionBy`` it leaves out. The data source learns of neither before, so
+PySpark's `DataStreamWriter` in the user's own process refuses them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from hoodie_ds.errors import OptionError
 _MARK: Final = "_hoodie_ds_given"
 
 
-def refuse_continuous(writer: type[Any], name: str) -> None:
-    """Make a ``DataStreamWriter`` class refuse to start a continuous query into a data source.
+def refuse_left_out(writer: type[Any], name: str) -> None:
+    """Make a ``DataStreamWriter`` class refuse what Spark leaves out for a data source.
 
     A second call for the same class does nothing.
     """
     if hasattr(writer, _MARK):
         return
     setattr(writer, _MARK, {})
-    for method in ("trigger", "format", "start", "toTable"):
+    for method in ("trigger", "format", "partitionBy", "start", "toTable"):
         setattr(writer, method, _watching(getattr(writer, method), name))
 
 
@@ -34,15 +34,29 @@ def _watching(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         seen = {**getattr(self, _MARK), **given}
         if method.__name__ == "format":
             seen["format"] = args[0] if args else given.get("source")
+        elif method.__name__ == "partitionBy":
+            seen["columns"] = args[0] if args and not isinstance(args[0], str) else args
         elif len(args) > 1:  # start(path, format), toTable(name, format)
             seen["format"] = args[1]
         setattr(self, _MARK, seen)
-        starts = method.__name__ in ("start", "toTable")
-        if starts and seen.get("continuous") is not None and seen.get("format") == name:
-            raise continuous_error(seen["continuous"])
+        if method.__name__ in ("start", "toTable") and seen.get("format") == name:
+            _check(seen)
         return method(self, *args, **given)
 
     return watched
+
+
+def _check(seen: dict[str, Any]) -> None:
+    if seen.get("continuous") is not None:
+        raise continuous_error(seen["continuous"])
+    if seen.get("columns"):
+        fields = ",".join(seen["columns"])
+        raise OptionError(
+            "partitionBy(...)",
+            fields,
+            "Spark does not pass it to a Python sink; set "
+            f"hoodie.datasource.write.partitionpath.field={fields}",
+        )
 
 
 def continuous_error(value: object) -> OptionError:

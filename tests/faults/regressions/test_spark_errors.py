@@ -33,7 +33,7 @@ from hoodie_ds.datasource.commit_listener import _leave, _show
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence, our_sentence
 from hoodie_ds.datasource.task import in_worker
-from hoodie_ds.datasource.triggers import refuse_continuous
+from hoodie_ds.datasource.triggers import refuse_left_out
 from hoodie_ds.errors import (
     AccessDeniedError,
     HoodieError,
@@ -111,7 +111,7 @@ def test_epochs_of_a_continuous_query_were_committed_without_their_rows(tmp_path
     assert tree(tmp_path) == before
 
 
-def test_a_continuous_query_was_started(tmp_path: Path) -> None:
+def test_a_continuous_query_was_started_and_partition_columns_were_left_out(tmp_path: Path) -> None:
     class Writer:
         def __init__(self) -> None:
             self.started = 0
@@ -122,6 +122,9 @@ def test_a_continuous_query_was_started(tmp_path: Path) -> None:
         def trigger(self, *, processingTime: str = "", continuous: str = "") -> Writer:  # noqa: N803
             return self
 
+        def partitionBy(self, *cols: Any) -> Writer:  # noqa: N802
+            return self
+
         def start(self, path: str = "", format: str | None = None) -> None:
             self.started += 1
 
@@ -129,7 +132,7 @@ def test_a_continuous_query_was_started(tmp_path: Path) -> None:
             self.started += 1
 
     for _ in range(2):
-        refuse_continuous(Writer, "hoodie_py")
+        refuse_left_out(Writer, "hoodie_py")
     refused = [
         lambda: Writer().format("hoodie_py").trigger(continuous="1 second").start(),
         lambda: Writer().trigger(continuous="1 second").format(source="hoodie_py").start("/t"),
@@ -139,8 +142,13 @@ def test_a_continuous_query_was_started(tmp_path: Path) -> None:
     for start in refused:
         with pytest.raises(OptionError, match="no rows in continuous mode"):
             start()
+    for partitioned in (Writer().partitionBy("a", "b"), Writer().partitionBy(["a", "b"])):
+        with pytest.raises(OptionError, match=r"set hoodie.datasource.\S+partitionpath.field=a,b$"):
+            partitioned.format("hoodie_py").start()
     passing = [
         Writer().format("kafka").trigger(continuous="1 second"),
+        Writer().format("parquet").partitionBy("a"),
+        Writer().format("hoodie_py").partitionBy(),
         Writer().format("hoodie_py").trigger(processingTime="1 second"),
         Writer(),
     ]
