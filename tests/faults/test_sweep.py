@@ -18,7 +18,7 @@ TWINS = {"merge, cow", "merge, three tasks, cow", "record index, cow", "update b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, at_night=TWINS))
+@pytest.mark.parametrize(("name", "version"), in_turn(SCENARIOS, VERSIONS, every=2, at_night=TWINS))
 def test_the_process_may_end_at_every_operation(name: str, version: str) -> None:
     swept = Sweep(name, version=version)
     tally("crash points", sweep(swept.start, swept.play, swept.check, CRASHES))

@@ -23,6 +23,7 @@ from hoodie_ds.testing import FaultyStorage
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.tables import tree
 from tests.tally import tally
+from tests.tiers import by_day
 
 WRITE = "hoodie.datasource.write."
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
@@ -62,6 +63,7 @@ TIMED = {
     "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
 }
 CASES = list(itertools.product(GENERATORS, (False, True), (False, True)))
+BY_DAY = [(case,) for case in CASES if case[1] == case[2]]
 _numbers = itertools.count()
 
 
@@ -205,7 +207,7 @@ def test_hostile_values(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", by_day([(case,) for case in CASES], BY_DAY))
 def test_every_hostile_value(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bool, bool]
 ) -> None:
