@@ -356,6 +356,7 @@ def test_what_is_unknown_here_is_refused(changes: dict[str, str | None]) -> None
         ),
         ({"hoodie.table.format": "iceberg"}, "table format iceberg"),
         ({"hoodie.table.base.file.format": "ORC"}, "ORC"),
+        ({"hoodie.table.base.file.format": "LANCE"}, "file format LANCE"),
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, "partition columns"),
         ({"hoodie.bootstrap.base.path": "/elsewhere"}, "bootstrap"),
     ],
