@@ -14,6 +14,7 @@ from hoodie_ds.config.enums import LogBlockFormat, SupplementalLogging
 from hoodie_ds.formats.column_ranges import ColumnRange, ColumnRanges
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
+from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
@@ -62,6 +63,7 @@ class WriteContext:
     batch_number: int = 0  # micro-batches of the instant before this one
     row_numbers: RowNumbers = field(default_factory=RowNumbers)
     files: list[str] = field(default_factory=list)  # paths of the data files begun so far
+    new_keys: TaskKeys | None = None  # takes the keys that files add to their file groups
 
     @property
     def kept_columns(self) -> list[str]:

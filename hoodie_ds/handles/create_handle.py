@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 
+from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.parquet.base_file import BaseFileWriter
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.handles.context import WriteContext, WriteStatus, new_group
@@ -33,6 +34,7 @@ class CreateHandle:
         self._path = in_partition(group.partition_path, self._name)
         self._prev_commit = "null"
         self._num_copied = 0
+        self._keys: list[pa.Array] = []
         ensure_partition_metafile(context, group.partition_path)
         self._opened = open_data_file(context, self._path, "CREATE")
         self._output = self._opened.__enter__()
@@ -65,6 +67,8 @@ class CreateHandle:
 
     def write(self, rows: pa.Table) -> None:
         """Add rows (user columns, and ``_hoodie_record_key`` in a table with keys)."""
+        if self._context.new_keys is not None:
+            self._keys += rows.column(RECORD_KEY).chunks
         self._writer.write(
             fill_meta_columns(self._context, rows, self._group.partition_path, self._name)
         )
@@ -105,6 +109,8 @@ class CreateHandle:
             total_write_bytes=self._output.size,
             file_size_bytes=self._output.size,
         )
+        if self._context.new_keys is not None and not self._num_copied:
+            self._context.new_keys.add(self._path, self._group, self._keys)
         ranges = {} if self._ranges is None else self._ranges.found
         return WriteStatus(stat, self._output.checksum, (), self._output.footer, ranges)
 

@@ -20,10 +20,10 @@ from hoodie_ds.handles.context import WriteContext, WriteStatus
 from hoodie_ds.handles.data_file import open_data_file
 from hoodie_ds.handles.stamp import fill_file_name, fill_meta_columns
 from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
-from hoodie_ds.record.merge.merger import RecordSet
+from hoodie_ds.record.merge.merger import Merge, RecordSet
 from hoodie_ds.table.checksums import open_base_file
 from hoodie_ds.table.file_name import BaseFileName
-from hoodie_ds.table.file_slice import BaseFile
+from hoodie_ds.table.file_slice import BaseFile, FileGroupId
 from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from hoodie_ds.timeline.paths import in_partition
 
@@ -66,11 +66,17 @@ def merge_base_file(
         old = _stored_rows(stored, compared, keep, context.kept_columns)
         merged = merge.new_rows()
         num_others = int(keep.sum()) + merged.num_rows
-        new = chain(whole(merged), inserts or ())
+        # Of files that lose keys, and of those of a hook, they are not known.
+        added = context.new_keys if isinstance(merge, Merge) and not merge.num_deletes else None
+        keys = [merge.inserted_keys] if isinstance(merge, Merge) else []
+        new = chain(whole(merged), _noting_keys(inserts or (), keys))
         kept = None
         if context.bloom and base.checksum and not merge.num_inserts and inserts is None:
             kept = stored.kept_filter(context.bloom)  # every key is in it
         written = _write(context, base, stored.dictionaries, kept or context.bloom, old, new)
+    if added is not None:
+        group = FileGroupId(base.partition_path, base.name.file_id)
+        added.add(written.stat.path, group, keys)
     counts = replace(
         written.stat,
         num_inserts=merge.num_inserts + written.stat.num_writes - num_others,
@@ -78,6 +84,13 @@ def merge_base_file(
         num_deletes=merge.num_deletes,
     )
     return replace(written, stat=counts)
+
+
+def _noting_keys(pieces: Iterable[pa.Table], keys: list[pa.Array]) -> Iterator[pa.Table]:
+    """Pass rows on, and add their record keys to a list."""
+    for rows in pieces:
+        keys += rows.column(RECORD_KEY).chunks
+        yield rows
 
 
 def _write(

@@ -260,8 +260,13 @@ def base_file(keys: pa.Array, values: Iterable[bytes]) -> bytes:
         first, last = keys[0].as_py(), keys[-1].as_py()
         info |= {"minRecordKey": first.encode(), "maxRecordKey": last.encode()}
     metas = {"bloomFilter": bloom.footers()[BLOOM_FILTER_FOOTER].encode()}
-    sink, raw = io.BytesIO(), keys.cast(pa.binary())
-    parts = (raw.slice(start, _AT_ONCE).to_pylist() for start in range(0, len(raw), _AT_ONCE))
-    entries = zip(chain.from_iterable(parts), values, strict=True)
-    write_hfile(sink, entries, 0, metas=metas, info=info)
+    sink = io.BytesIO()
+    write_hfile(sink, entries_of(keys, values), 0, metas=metas, info=info)
     return sink.getvalue()
+
+
+def entries_of(keys: pa.Array, values: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield keys (string) with a value each, as a file has them."""
+    raw = keys.cast(pa.binary())
+    parts = (raw.slice(start, _AT_ONCE).to_pylist() for start in range(0, len(raw), _AT_ONCE))
+    return zip(chain.from_iterable(parts), values, strict=True)

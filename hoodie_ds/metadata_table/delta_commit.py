@@ -13,24 +13,27 @@ processes that put the delta commit of an instant find the same.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
 
 from hoodie_ds.config.properties.keys import METADATA_INDEX_GROUPS
-from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
 from hoodie_ds.metadata_table.compaction import delta_commits, is_due, put_first_log, put_once
+from hoodie_ds.metadata_table.joined_keys import KeyBlock
 from hoodie_ds.metadata_table.payload import Record, encode_record
-from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of, groups_among
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
 from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD, MetadataTable
 from hoodie_ds.metadata_table.upkeep import look_after
-from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
+from hoodie_ds.storage.protocol import FileStatus, Storage, names_in, put_pieces
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
@@ -54,27 +57,35 @@ Entries = Mapping[str, Record | None]
 Records = Mapping[FileGroupId, Entries]
 """Records of file groups."""
 
+Blocks = Mapping[FileGroupId, Sequence[KeyBlock]]
+"""Log blocks of tasks that the log files of file groups take over."""
+
 _OPERATION: Final = "UPSERT_PREPPED"
+_NO_BLOCKS: Final[Blocks] = MappingProxyType({})
 
 
-def put_delta_commit(table: Table, instant: Instant, records: Records) -> None:
+def put_delta_commit(
+    table: Table, instant: Instant, records: Records, blocks: Blocks = _NO_BLOCKS
+) -> None:
     """Put the delta commit of an instant that is about to be completed.
 
-    Does nothing if others have completed it, as file groups may have been compacted since.
+    No key of a file group has both a record and an entry in a block. Does nothing if others have
+    completed the instant, as file groups may have been compacted since.
     """
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
-    listed, timeline = _seen(storage, instant, records)
+    groups = sorted({*(group for group in records if records[group]), *blocks}, key=str)
+    listed, timeline = _seen(storage, instant, groups)
     if timeline.commit_at(instant.time) is not None or _is_archived(table, timeline, instant.time):
         return
     current = open_table(table.storage)
     if is_due(timeline, delta_commits(current.properties)):
         look_after(current)
-        listed, timeline = _seen(storage, instant, records)
-    stats = [
-        _put_log(storage, timeline, instant, group, entries, listed.get(group.partition_path, []))
-        for group, entries in sorted(records.items(), key=lambda item: str(item[0]))
-        if entries
-    ]
+        listed, timeline = _seen(storage, instant, groups)
+    stats = []
+    for group in groups:
+        log = _log_of(storage, timeline, instant, group, listed.get(group.partition_path, []))
+        entries, joined = records.get(group, {}), blocks.get(group, ())
+        stats.append(_put_log(storage, instant, group, log, entries, joined))
     schema = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
     body = CommitMetadata(tuple(stats), _OPERATION, schema).to_bytes(instant.layout)
     done = replace(instant, action=Action.DELTA_COMMIT)
@@ -93,9 +104,7 @@ def by_file_group(
     if not records:
         return {}
     storage = SubfolderStorage(table.storage, METADATA_TABLE)
-    names = names_in(storage, partition)
-    there = {name.lstrip(".").partition("_")[0] for name in names}
-    groups = sum(file_id(partition, number) in there for number in range(len(there)))
+    groups = groups_among(names_in(storage, partition), partition)
     if not groups:
         raise CorruptFileError(f"{storage.root}/{partition} has no file groups", REBUILD)
     return _spread(partition, groups, records, hashed)
@@ -111,11 +120,16 @@ def in_index(
     """
     groups = len(metadata.slices(index))
     if not groups:
-        least = table.properties.raw.get(METADATA_INDEX_GROUPS, "")
-        groups = int(least) if least.isdecimal() else 1
+        groups = new_groups(table)
         for number in range(groups):
             put_first_log(metadata.view.storage, index, number, time)
     return _spread(index, groups, records)
+
+
+def new_groups(table: Table) -> int:
+    """Return how many file groups the record index of a new partition of a table gets."""
+    least = table.properties.raw.get(METADATA_INDEX_GROUPS, "")
+    return int(least) if least.isdecimal() else 1
 
 
 def _spread(
@@ -134,15 +148,20 @@ def log_blocks(partition: str, time: str, entries: Entries) -> bytes:
     there = {key: record for key, record in entries.items() if record is not None}
     blocks = b""
     if there:
-        content = io.BytesIO()
         encoded = sorted((key.encode(), encode_record(record)) for key, record in there.items())
-        write_hfile(content, encoded, created_ms=0)
-        header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
-        blocks += encode_block(BlockType.HFILE_DATA, header, content.getvalue())
+        blocks += record_block(time, encoded)
     if deleted := sorted(entries.keys() - there.keys()):
         keys, partitions = pa.array(deleted), pa.array([partition] * len(deleted))
         blocks += encode_delete_block(keys, partitions, None, time, SCHEMA)
     return blocks
+
+
+def record_block(time: str, entries: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the log block of encoded records, whose keys ascend."""
+    content = io.BytesIO()
+    write_hfile(content, entries, created_ms=0)
+    header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
+    return encode_block(BlockType.HFILE_DATA, header, content.getvalue())
 
 
 def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
@@ -171,29 +190,44 @@ class _Log:
     starts: str = ""
 
 
-def _put_log(
+def _log_of(
     storage: Storage,
     timeline: Timeline,
     instant: Instant,
     group: FileGroupId,
-    entries: Entries,
     listed: list[FileStatus],
-) -> WriteStat:
+) -> _Log:
     if instant.layout == V1.version:
-        log = _next_of_slice(storage, timeline, instant, group, listed)
-    else:
-        log = _Log(LogFileName(group.file_id, instant.time, 1, _token(instant.time)))
+        return _next_of_slice(storage, timeline, instant, group, listed)
+    return _Log(LogFileName(group.file_id, instant.time, 1, _token(instant.time)))
+
+
+def _put_log(
+    storage: Storage,
+    instant: Instant,
+    group: FileGroupId,
+    log: _Log,
+    entries: Entries,
+    joined: Sequence[KeyBlock],
+) -> WriteStat:
     name = str(log.name)
     path = in_partition(group.partition_path, name)
-    size = len(put_once(storage, path, log_blocks(group.partition_path, instant.time, entries)))
+    own = log_blocks(group.partition_path, instant.time, entries)
+    try:
+        put_pieces(storage, path, lambda: chain([own], *(one.pieces() for one in joined)))
+        size = len(own) + sum(one.size for one in joined)
+    except AlreadyExistsError:  # an earlier attempt's, which may have found other blocks of tasks
+        with storage.open_input(path) as file:
+            size = file.seek(0, io.SEEK_END)
     deletes = sum(record is None for record in entries.values())
+    live = len(entries) - deletes + sum(one.num_keys for one in joined)
     return WriteStat(
         group.file_id,
         path,
         group.partition_path,
         prev_commit=log.starts or instant.time,
-        num_writes=len(entries) - deletes,
-        num_update_writes=len(entries) - deletes,
+        num_writes=live,
+        num_update_writes=live,
         num_deletes=deletes,
         total_write_bytes=size,
         file_size_bytes=size,

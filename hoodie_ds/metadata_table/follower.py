@@ -10,10 +10,17 @@ from hoodie_ds.config.properties.table_properties import BLOOM_FILTERS, RECORD_I
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.metadata_table.bloom_records import bloom_changes
 from hoodie_ds.metadata_table.column_changes import column_changes
-from hoodie_ds.metadata_table.delta_commit import Entries, by_file_group, in_index, put_delta_commit
+from hoodie_ds.metadata_table.delta_commit import (
+    Blocks,
+    Entries,
+    by_file_group,
+    in_index,
+    put_delta_commit,
+)
 from hoodie_ds.metadata_table.file_records import file_records
+from hoodie_ds.metadata_table.joined_keys import JoinedKeys
 from hoodie_ds.metadata_table.payload import Record
-from hoodie_ds.metadata_table.record_changes import record_changes
+from hoodie_ds.metadata_table.record_changes import joined_keys, record_changes
 from hoodie_ds.metadata_table.record_keys import file_id
 from hoodie_ds.metadata_table.secondary_changes import secondary_changes
 from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
@@ -52,8 +59,8 @@ class MetadataFollower:
         }
         for partition, found in others.items():
             records |= by_file_group(table, partition, found)
-        records |= _of_rows(table, completed, changes)
-        put_delta_commit(table, completed, records)
+        of_rows, blocks = _of_rows(table, completed, changes)
+        put_delta_commit(table, completed, {**records, **of_rows}, blocks)
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
         """Do nothing: it knows each instant already."""
@@ -64,8 +71,8 @@ class MetadataFollower:
 
 def _of_rows(
     table: Table, completed: Instant, changes: FileChanges
-) -> dict[FileGroupId, dict[str, Record | None]]:
-    """Return the records of the indexes of rows.
+) -> tuple[dict[FileGroupId, dict[str, Record | None]], Blocks]:
+    """Return the records of the indexes of rows, and what tasks have made of them.
 
     There are none if the metadata table knows the instant: its files may be gone by now.
     """
@@ -73,12 +80,14 @@ def _of_rows(
     secondary = [*secondary_indexes(table)]
     is_indexed = RECORD_INDEX in table.properties.metadata_partitions
     if not (secondary or is_indexed):
-        return records
+        return records, {}
     metadata = MetadataTable.open(table, table.load_timeline())
     if metadata is None or metadata.timeline.commit_at(completed.time) is not None:
-        return records
+        return records, {}
+    joined = JoinedKeys()
     if is_indexed:
-        for name, found in record_changes(table, metadata, completed, changes).items():
+        joined = joined_keys(table, metadata, completed, changes)
+        for name, found in record_changes(table, metadata, completed, changes, joined).items():
             if name == RECORD_INDEX:
                 records |= by_file_group(table, name, found)
             else:
@@ -86,4 +95,4 @@ def _of_rows(
     for index in secondary:
         found = secondary_changes(table, metadata, index, completed, changes)
         records |= by_file_group(table, index.partition, found, index.hashed)
-    return records
+    return records, joined.blocks

@@ -12,14 +12,17 @@ from functools import partial
 import pyarrow as pa
 
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
+from hoodie_ds.metadata_table.delta_commit import new_groups
+from hoodie_ds.metadata_table.joined_keys import JoinedKeys
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.payload import Record
 from hoodie_ds.metadata_table.record_index import group_of, index_record, record_indexes
-from hoodie_ds.metadata_table.record_keys import index_of, indexed_path
+from hoodie_ds.metadata_table.record_keys import groups_among, index_of, indexed_path
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.touched_slices import TouchedSlices, slice_reader
 from hoodie_ds.metadata_table.undone_records import Records, undone_records
 from hoodie_ds.slices.slice_keys import NO_KEYS, live_keys, logged_keys, without
+from hoodie_ds.storage.protocol import names_in
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.metadata_table import record_index
 from hoodie_ds.table.table import Table
@@ -31,10 +34,31 @@ from hoodie_ds.timeline.rollbacks import undone_by
 from hoodie_ds.timeline.timeline import Timeline
 
 
-def record_changes(
+def joined_keys(
     table: Table, metadata: MetadataTable, instant: Instant, changes: FileChanges
+) -> JoinedKeys:
+    """Return what the tasks of a write have made of its entries, if that can be used."""
+
+    def num_groups(index: str) -> int:
+        if index != RECORD_INDEX:
+            return len(metadata.slices(index)) or new_groups(table)
+        return groups_among(names_in(metadata.view.storage, RECORD_INDEX), index)
+
+    named = changes.key_files
+    return JoinedKeys.of(table.storage, instant.time, named, changes.added, num_groups)
+
+
+def record_changes(
+    table: Table,
+    metadata: MetadataTable,
+    instant: Instant,
+    changes: FileChanges,
+    joined: JoinedKeys,
 ) -> dict[str, Records]:
-    """Return the records of what an instant did that is about to be completed, of each index."""
+    """Return the records of what an instant did that is about to be completed, of each index.
+
+    Without the entries that its tasks have made.
+    """
     if undone := undone_by(table.storage, instant):
         return {
             index: undone_records(
@@ -47,7 +71,7 @@ def record_changes(
     paths = {one.partition_path for one in changes.added.values()}
     records: dict[str, Records] = {index: {} for index in record_indexes(table, sorted(paths))}
     if changes.replaced or (changes.added and not changes.is_rewrite):
-        records |= _written(table, metadata, instant, changes)
+        records |= _written(table, metadata, instant, changes, joined)
     return records
 
 
@@ -76,9 +100,14 @@ def all_indexes(table: Table, metadata: MetadataTable) -> list[str]:
 
 
 def _written(
-    table: Table, metadata: MetadataTable, instant: Instant, changes: FileChanges
+    table: Table,
+    metadata: MetadataTable,
+    instant: Instant,
+    changes: FileChanges,
+    joined: JoinedKeys,
 ) -> Iterator[tuple[str, Records]]:
-    stats = sorted(changes.added.values(), key=lambda one: one.log is None)
+    left = (one for path, one in changes.added.items() if path not in joined.files)
+    stats = sorted(left, key=lambda one: one.log is None)
     added = {FileGroupId(one.partition_path, one.file_id): one for one in stats}
     replaced = {FileGroupId(*one) for one in changes.replaced_groups}
     before = TouchedSlices.before(table, metadata, {*added, *replaced}, changes.schema)
@@ -101,7 +130,8 @@ def _written(
             key: index_record(group, at) for key, group in places.items() if known.get(key) != group
         }
         # A key may be elsewhere for long, and a file group have no more of it than its delete.
-        yield index, records | {k: None for k in gone - places.keys() if known.get(k) in groups}
+        lost = {key for key in gone - places.keys() if known.get(key) in groups}
+        yield index, records | dict.fromkeys(lost.difference(joined.placed(index, lost)))
 
 
 def _by_index(table: Table, groups: Collection[FileGroupId]) -> Mapping[str, set[FileGroupId]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote
 
@@ -62,6 +63,12 @@ def file_id(partition: str, number: int) -> str:
     prefix = _PREFIXES.get(folder, folder.replace("_", "-"))
     of_path = slash and "-" + escape(path).replace("-", "%2D").replace("_", "%5F")
     return f"{prefix}{of_path}-{number:04d}-0"
+
+
+def groups_among(names: Iterable[str], partition: str) -> int:
+    """Return how many file groups a partition, or an `index_of` one, has by names of files."""
+    there = {name.lstrip(".").partition("_")[0] for name in names}
+    return sum(file_id(partition, number) in there for number in range(len(there)))
 
 
 def indexed_path(file_id: str) -> str:

@@ -8,7 +8,7 @@ that commits needs no memory of its own (RFC-24: the coordinator's state is on t
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hoodie_ds.config.service_switches import Service
@@ -17,6 +17,7 @@ from hoodie_ds.formats.parquet.bloom_filter import BloomParams
 from hoodie_ds.handles.context import WriteContext
 from hoodie_ds.index.choice import bloom_params
 from hoodie_ds.index.protocol import LookupIndex
+from hoodie_ds.metadata_table.task_keys import TaskKeys, takes_keys
 from hoodie_ds.services.compaction.share import CompactionShare
 from hoodie_ds.sink.replay_guard import BatchId, ReplayGuard
 from hoodie_ds.sink.write_plan import WritePlan
@@ -109,6 +110,23 @@ def write_context(
         history=plan.history,
         batch_number=batch.pending.batches_before,
     )
+
+
+def task_context(
+    batch: Batch, instant_time: str, task_partition: int, task_attempt: str
+) -> WriteContext:
+    """Return the context of a task, which may make entries of the record index.
+
+    Several micro-batches of an instant may rewrite a file one after the other, and the commit names
+    only the last: there the keys are found in the files.
+    """
+    context = write_context(batch, instant_time, task_partition, task_attempt)
+    is_alone = batch.options.batches_per_commit == 1 and not batch.pending.batches_before
+    has_keys = batch.plan.index is not None and context.virtual_keys is None
+    if not (is_alone and has_keys and takes_keys(batch.table)):
+        return context
+    keys = TaskKeys(batch.table, instant_time, context.write_token)
+    return replace(context, new_keys=keys)
 
 
 def _bloom_params(plan: WritePlan) -> BloomParams | None:

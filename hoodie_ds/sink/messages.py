@@ -13,6 +13,7 @@ from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.bodies.key_files import KeyFiles
 
 METRICS_KEY: Final = "_hoodie_ds_metrics"
 """Key in a commit's extra metadata: JSON object of the fields of `WriteMetrics`."""
@@ -95,6 +96,8 @@ class TaskCommitMessage:
     assigned_by: int | None = None
     """Digest of the view by which rows were assigned to file groups; None if they were not."""
     failed_services: tuple[ServiceFailure, ...] = ()
+    key_files: KeyFiles = field(default_factory=dict)
+    """The task's files with entries of the record index."""
 
     @property
     def num_rows(self) -> int:

@@ -15,7 +15,7 @@ from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.bucket_index import BucketIndex
-from hoodie_ds.sink.batch import Batch, write_context
+from hoodie_ds.sink.batch import Batch, task_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
 from hoodie_ds.sink.file_groups.append_writer import AppendWriter
@@ -103,7 +103,7 @@ def _write_rows(
     chunks = chain([first], chunks)
     del first  # which would be kept to the end of the task
     time = open_instant(pending)
-    context = write_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
+    context = task_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
     assignment = Assignment(task.partition, batch.plan.timeline.digest, plan.looks_up)
     digest = InputDigest()
@@ -130,6 +130,7 @@ def _write_rows(
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, isinstance(plan.index, BucketIndex))
         statuses, staged = writer.close(owns)
+        key_files = {} if context.new_keys is None else context.new_keys.close()
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
@@ -141,6 +142,7 @@ def _write_rows(
         metrics=metrics,
         owns_keys=owns.keys,
         assigned_by=assignment.assigned_by,
+        key_files=key_files,
     )
 
 

@@ -27,7 +27,7 @@ from hoodie_ds.errors import (
     StorageError,
 )
 from hoodie_ds.storage.path import check_path, is_unfinished
-from hoodie_ds.storage.protocol import FileStatus, walked
+from hoodie_ds.storage.protocol import FileStatus, Pieces, walked
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -83,11 +83,15 @@ class LocalStorage:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole, for exactly one caller."""
+        self.put_pieces(path, lambda: (data,))
+
+    def put_pieces(self, path: str, pieces: Pieces) -> None:
+        """Create a file, whole, of its pieces, for exactly one caller."""
         full = self._inside(path)
         with self._errors("create", path):
             if os.path.lexists(full):  # the losers of a race need no sync
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            _put(full, data, _link)
+            _put(full, pieces, _link)
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole.
@@ -100,7 +104,7 @@ class LocalStorage:
         with self._errors("replace", path):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(os.path.join(folder, f".{name}.crc"))
-            _put(full, data, os.replace)
+            _put(full, lambda: (data,), os.replace)
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Set when a file was last written, in milliseconds since the Unix epoch."""
@@ -222,7 +226,7 @@ def _open_new(full: str) -> int:
         return os.open(full, _NEW, 0o666)
 
 
-def _write_temporary(folder: str, data: bytes) -> str:
+def _write_temporary(folder: str, pieces: Pieces) -> str:
     """Write a synced file under a name that no other thread or process uses; return its path."""
     attempt = 0
     while True:
@@ -234,7 +238,7 @@ def _write_temporary(folder: str, data: bytes) -> str:
             attempt += 1
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines(pieces())
             file.flush()
             os.fsync(descriptor)
     except BaseException:
@@ -243,7 +247,7 @@ def _write_temporary(folder: str, data: bytes) -> str:
     return temporary
 
 
-def _put(full: str, data: bytes, name: Callable[[str, str], None]) -> None:
+def _put(full: str, pieces: Pieces, name: Callable[[str, str], None]) -> None:
     """Write a file under a temporary name and give it its own, durably.
 
     It tries again if another process deletes the folder meanwhile, which deletes only earlier
@@ -251,13 +255,13 @@ def _put(full: str, data: bytes, name: Callable[[str, str], None]) -> None:
     """
     for _ in range(_PUTS - 1):
         with contextlib.suppress(FileNotFoundError):
-            _put_once(full, data, name)
+            _put_once(full, pieces, name)
             return
-    _put_once(full, data, name)
+    _put_once(full, pieces, name)
 
 
-def _put_once(full: str, data: bytes, name: Callable[[str, str], None]) -> None:
-    temporary = _write_temporary(os.path.dirname(full), data)
+def _put_once(full: str, pieces: Pieces, name: Callable[[str, str], None]) -> None:
+    temporary = _write_temporary(os.path.dirname(full), pieces)
     try:
         name(temporary, full)
     except BaseException:

@@ -11,7 +11,7 @@ sees what another process made durable.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
@@ -192,6 +192,22 @@ def names_in(storage: Storage, path: str, beginning: str = "") -> list[str]:
         return list(names(path, beginning))
     listed = (status.path.rpartition("/")[2] for status in storage.list(path))
     return [name for name in listed if name.startswith(beginning)]
+
+
+Pieces: TypeAlias = Callable[[], Iterable[bytes]]
+"""What returns the content of a file piece by piece, each time that it is called."""
+
+
+def put_pieces(storage: Storage, path: str, pieces: Pieces) -> None:
+    """Create a file as `Storage.put_if_absent` does, with few pieces of it in memory at a time.
+
+    A storage that cannot do so is given the file as a whole.
+    """
+    put = getattr(storage, "put_pieces", None)  # as in `names_in`
+    if callable(put):
+        put(path, pieces)
+    else:
+        storage.put_if_absent(path, b"".join(pieces()))
 
 
 def abort_uploads(storage: Storage, paths: Collection[str]) -> None:

@@ -21,6 +21,7 @@ from hoodie_ds.log import Log
 from hoodie_ds.storage.path import check_path
 from hoodie_ds.storage.protocol import (
     FileStatus,
+    Pieces,
     ReplacesVersions,
     SendsOutputs,
     Storage,
@@ -77,6 +78,14 @@ class RetryingStorage:
         """Create a file, whole, for exactly one caller."""
         put, found = self.inner.put_if_absent, self._holds
         self._once(lambda: put(path, data), lambda: found(path, data) or None)
+
+    def put_pieces(self, path: str, pieces: Pieces) -> None:
+        """Create a file, whole, of its pieces, for exactly one caller."""
+        if isinstance(self.inner, SendsOutputs):  # there its name would show at once
+            self.put_if_absent(path, b"".join(pieces()))
+            return
+        with self.open_output(path) as file:
+            file.writelines(pieces())
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole."""

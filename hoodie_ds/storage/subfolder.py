@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from hoodie_ds.storage.path import check_path
-from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
+from hoodie_ds.storage.protocol import FileStatus, Pieces, Storage, names_in, put_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,10 @@ class SubfolderStorage:
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create a file, whole, for exactly one caller."""
         self.inner.put_if_absent(self._below(path), data)
+
+    def put_pieces(self, path: str, pieces: Pieces) -> None:
+        """Create a file, whole, of its pieces, as `protocol.put_pieces`."""
+        put_pieces(self.inner, self._below(path), pieces)
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file, whole."""

@@ -19,6 +19,7 @@ from hoodie_ds.formats.column_ranges import ColumnRange
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.timeline.bodies.clean_metadata import CleanerPlan, CleanMetadata
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
+from hoodie_ds.timeline.bodies.key_files import KeyFiles, key_files_of
 from hoodie_ds.timeline.bodies.restore_metadata import restored_files
 from hoodie_ds.timeline.bodies.rollback_metadata import PartitionRollback, done_files, planned_files
 from hoodie_ds.timeline.bodies.savepoint_metadata import savepointed_files
@@ -59,6 +60,8 @@ class FileChanges:
     """The table's schema as Avro JSON, if the instant has it."""
     is_rewrite: bool = False
     """Whether it wrote stored rows anew, without new ones; its schema is no news then."""
+    key_files: KeyFiles = field(default_factory=dict)
+    """Temporary files with entries of the record index that its tasks have made."""
 
     @classmethod
     def of(cls, instant: Instant, body: bytes, path: str) -> FileChanges:
@@ -102,6 +105,7 @@ class FileChanges:
             commit.replaced,
             schema=sys.intern(commit.extra.get(SCHEMA_KEY, "")),  # most commits have the same
             is_rewrite=commit.is_rewrite,
+            key_files=key_files_of(commit.extra),
         )
 
     @classmethod
@@ -127,7 +131,7 @@ class FileChanges:
     def nbytes(self) -> int:
         """About how much memory it takes."""
         paths = len(self.named) + len(self.deleted) + len(self.removed) + len(self.marked)
-        paths += len(self.kept)
+        paths += len(self.kept) + len(self.key_files)
         return _INSTANT_BYTES + _FILE_BYTES * (paths + sum(map(len, self.replaced.values())))
 
 

@@ -302,6 +302,11 @@ def staged_path(time: str, name: str) -> str:
     return f"{work_folder(time)}/staged/{name}.arrow"
 
 
+def keys_path(time: str, name: str) -> str:
+    """Path of a task's file with entries of the record index."""
+    return f"{work_folder(time)}/keys/{name}"
+
+
 def reservation_path(time: str, batch_number: int, partition_path: str, file_id: str) -> str:
     """Path of the mark by which a task claims a small file for its inserts."""
     partition = xxhash.xxh3_64_hexdigest(partition_path.encode())

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.metadata_table import task_keys
+from hoodie_ds.sink.messages import TaskId
+from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from tests.integration.test_record_index_kept import assert_indexed
+from tests.integration.test_several_batches import writer
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
 from tests.interop.test_jvm_global import OPTIONS as OF_MOVES
 from tests.interop.test_jvm_global import Row, arrow, batch
@@ -38,6 +42,13 @@ OURS = {
 }
 DROPPING = {"hoodie.metadata.enable": "false"}
 KINDS = [(version, kind) for version in ("6", "8", "9") for kind in TYPES]
+
+
+@pytest.fixture(autouse=True)
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks make the entries of few keys, too, and a block of each file."""
+    monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
+    monkeypatch.setattr(task_keys, "_MOST_KEYS", 1)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +210,9 @@ def test_both_keep_the_record_index(
         ours.upsert(trips(("a", "w", ts + 1, 3.0), ("undone", "x", ts + 1, 3.0)))
         ours.rollback()
         assert_indexed(open_storage(str(path)))
+        dead = trips((f"dead{ts}", "x", ts + 1, 3.0))  # Hudi rolls it back
+        begun = writer(str(path), {**options, **OURS}).begin(dead.schema)
+        assert write_task(begun, TaskId(), None, dead.to_batches(), sole_writer=True).key_files
         jvm_hudi.write(
             path,
             trips(
@@ -206,6 +220,7 @@ def test_both_keep_the_record_index(
                 ("b", "y", ts + 2, 4.0),
                 ("c", "w", ts + 2, 4.0),
                 ("undone", "z", ts + 2, 4.0),
+                (f"dead{ts}", "z", ts + 2, 4.0),
             ),
             theirs,
         )
@@ -216,6 +231,7 @@ def test_both_keep_the_record_index(
             "b": ("b", "y", ts + 2, 4.0),
             "c": ("c", "w", ts + 2, 4.0),
             "undone": ("undone", "z", ts + 2, 4.0),
+            f"dead{ts}": (f"dead{ts}", "z", ts + 2, 4.0),
         }
         assert found(ours) == sorted(stored.values())
         assert_same_rows(jvm_hudi.read(path), ours.read())

@@ -1323,7 +1323,75 @@ _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 _VALUES_FOUND = "tests/integration/test_secondary_lookup.py"
+_OF_TASKS = "tests/integration/test_keys_of_tasks.py"
 METADATA_TABLES = [
+    Mutant(
+        "entries of an attempt that has lost are joined",
+        Text(
+            """sorted(named.items()):
+            body = _end(storage, keys_path(time, name), start, size)
+            if body is None or not body.files <= added.keys():""",
+            """sorted(
+                (one.path.rpartition("/")[2], (storage.read(one.path).rfind(b'{"files"'), one.size))
+                for one in storage.list(keys_path(time, "")[:-1])
+            ):
+            body = _end(storage, keys_path(time, name), start, size)
+            if body is None:""",
+        ),
+        f"{_OF_TASKS}::test_the_delta_commit_has_the_blocks_of_the_attempt_that_counts",
+        "Hudi finds keys in file groups that are not there",
+    ),
+    Mutant(
+        "entries count of data files that the commit lacks",
+        Text("body is None or not body.files <= added.keys()", "body is None"),
+        f"{_OF_TASKS}::test_entries_of_a_file_that_the_commit_has_not_do_not_count",
+        "keys of files that the commit has merged with staged rows, deleted ones among them",
+    ),
+    Mutant(
+        "a file of entries is taken that others have put in place of the task's",
+        Text("file.seek(0, io.SEEK_END) != size", "False"),
+        f"{_OF_TASKS}::test_keys_of_which_entries_are_lost_are_found_in_the_files[changed]",
+        "log blocks that begin anywhere",
+    ),
+    Mutant(
+        "entries count that tasks have made for fewer file groups",
+        Text("if body.groups.items() <= groups.items():", "if body.groups:"),
+        f"{_OF_TASKS}::test_keys_of_which_entries_are_lost_are_found_in_the_files[index]",
+        "keys that no look-up finds",
+    ),
+    Mutant(
+        "a key is deleted that a task has placed anew",
+        Text("lost.difference(joined.placed(index, lost))", "lost"),
+        f"{_OF_TASKS}::test_a_key_that_one_task_adds_and_another_takes_away_has_moved",
+        "whether a row is found depends on the order of blocks of one time",
+    ),
+    Mutant(
+        "the driver finds keys, too, of which tasks have made entries",
+        Text(" if path not in joined.files)", ")"),
+        f"{_OF_TASKS}::test_what_the_driver_reads_does_not_grow_with_rows",
+        "a commit takes longer with each row",
+    ),
+    Mutant(
+        "a task makes entries of a file that has lost keys",
+        Text(
+            "if isinstance(merge, Merge) and not merge.num_deletes else",
+            "if isinstance(merge, Merge) else",
+        ),
+        f"{_OF_TASKS}::test_a_task_that_adds_keys_and_takes_others_away",
+        "keys of deleted rows stay in the index",
+    ),
+    Mutant(
+        "tasks make entries of a file that the next micro-batch of the instant rewrites",
+        Text("if not (is_alone and has_keys and", "if not (has_keys and"),
+        f"{_OF_TASKS}::test_keys_of_several_micro_batches_of_an_instant_are_found_in_the_files",
+        "keys that no look-up finds",
+    ),
+    Mutant(
+        "a key that an insert has twice has two entries",
+        Text("return keys.filter(pa.array(first)), of_key[first]", "return keys, of_key"),
+        f"{_OF_TASKS}::test_a_task_with_many_keys_puts_them_part_by_part",
+        "a bulk of inserts fails",
+    ),
     Mutant(
         "a rollback leaves the record indexes of partitions alone",
         within("record_changes", _touched_by=returns([])),
@@ -1340,7 +1408,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a new partition gets one file group of its record index",
-        Text("groups = int(least) if least.isdecimal() else 1", "groups = 1"),
+        Text("return int(least) if least.isdecimal() else 1", "return 1"),
         "tests/integration/test_record_lookup.py"
         "::test_each_partition_gets_as_many_file_groups_as_the_index_was_made_with",
         "each commit of a large partition rewrites one large file",
@@ -1494,8 +1562,8 @@ METADATA_TABLES = [
     Mutant(
         "a record index gets deletes of keys that it does not have",
         Text(
-            "for k in gone - places.keys() if known.get(k) in groups}",
-            "for k in gone - places.keys()}",
+            "for key in gone - places.keys() if known.get(key) in groups}",
+            "for key in gone - places.keys()}",
         ),
         f"{_INDEX_KEPT}::test_deletes_of_unknown_keys_leave_the_index_alone",
         "it grows with every delete, and the place of a key goes with a delete elsewhere",

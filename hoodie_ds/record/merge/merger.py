@@ -268,6 +268,11 @@ class Merge:
         return int((self._take_new & ~self._replacing).sum())
 
     @property
+    def inserted_keys(self) -> pa.Array:
+        """Keys of the added rows, after the last piece."""
+        return self._keys.filter(pa.array(self._take_new & ~self._replacing))
+
+    @property
     def changes_nothing(self) -> bool:
         """Whether all stored rows stay and none is added."""
         return not (self._take_new.any() or self.num_deletes)

@@ -29,6 +29,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import (
     CommitMetadata,
     WriteStat,
 )
+from hoodie_ds.timeline.bodies.key_files import as_extra
 
 ROWS_KEY: Final = "_hoodie_ds_rows_in"
 """Key in a commit's extra metadata: number of incoming rows."""
@@ -67,6 +68,7 @@ def commit_record(
         METRICS_KEY: WriteMetrics.total(message.metrics for message in messages).to_json(),
         ROWS_KEY: str(sum(message.num_rows for message in messages)),
         PENDING_KEY: " ".join(pending),
+        **as_extra({k: v for message in messages for k, v in message.key_files.items()}),
     }
     if added:
         extra[ADDED_KEY] = json.dumps(added)

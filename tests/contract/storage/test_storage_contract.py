@@ -3,6 +3,7 @@
 import pickle
 import threading
 import time
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +11,7 @@ import pytest
 
 from hoodie_ds.errors import AlreadyExistsError, NotFoundError, PathEscapeError, StorageError
 from hoodie_ds.storage import streams
-from hoodie_ds.storage.protocol import FileStatus, Storage, names_in
+from hoodie_ds.storage.protocol import FileStatus, Storage, names_in, put_pieces
 from hoodie_ds.transaction.heartbeat import storage_now_ms
 
 PART = 5 << 20
@@ -34,6 +35,21 @@ def test_a_second_put_is_refused_and_changes_nothing(storage: Storage) -> None:
     with pytest.raises(AlreadyExistsError, match=r"\bf'"):
         storage.put_if_absent("f", b"second")
     assert storage.read("f") == b"first"
+
+
+def test_a_file_put_in_pieces_appears_whole_and_once(storage: Storage) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        assert not storage.list("p")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put_pieces(storage, "p/f", broken)
+    assert not storage.list("p")
+    put_pieces(storage, "p/f", lambda: (b"a", b"", b"bc"))
+    with pytest.raises(AlreadyExistsError):
+        put_pieces(storage, "p/f", lambda: (b"other",))
+    assert storage.read("p/f") == b"abc"
 
 
 def test_replace_creates_and_overwrites(storage: Storage) -> None:

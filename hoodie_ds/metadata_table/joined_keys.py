@@ -1,0 +1,137 @@
+"""Entries of the record index that tasks have made, as the delta commit of their write takes them.
+
+A file of them counts if the commit names it and it is there as it was put, for the index as it is
+now. The keys of all other data files are found in these, as if no task had made entries: a process
+that completes the write of a dead one may find that others have deleted its temporary files.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
+from hoodie_ds.errors import CorruptFileError, NotFoundError
+from hoodie_ds.formats.hfile.reader import HFile
+from hoodie_ds.formats.log.log_block import read_blocks
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.timeline.bodies.key_files import KeyFiles
+from hoodie_ds.timeline.paths import keys_path
+
+_PIECE_BYTES: Final = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBlock:
+    """A log block of entries in a file of a task."""
+
+    storage: Storage
+    path: str
+    start: int
+    size: int
+    num_keys: int
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield its bytes, few at a time."""
+        with self.storage.open_input(self.path) as file:
+            file.seek(self.start)
+            left = self.size
+            while left:
+                piece = file.read(min(left, _PIECE_BYTES))
+                if not piece:
+                    raise CorruptFileError(f"{self.path} has become shorter", "write again")
+                left -= len(piece)
+                yield piece
+
+    def found(self, keys: list[bytes]) -> Iterator[str]:
+        """Yield those of some sorted keys that it has."""
+        for block in read_blocks(b"".join(self.pieces()), self.path):
+            for key, _ in HFile(io.BytesIO(block.content), self.path).get_many(keys):
+                yield key.decode()
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedKeys:
+    """The blocks of tasks for the file groups of record indexes.
+
+    `files` are the paths of the data files whose new keys they have, all of them, and `groups` how
+    many file groups an index has.
+    """
+
+    blocks: Mapping[FileGroupId, list[KeyBlock]] = field(default_factory=dict)
+    files: frozenset[str] = frozenset()
+    groups: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        storage: Storage,
+        time: str,
+        named: KeyFiles,
+        added: Mapping[str, object],
+        num_groups: Callable[[str], int],
+    ) -> JoinedKeys:
+        """Return what can be used of the files that a write has named.
+
+        `added` are the data files of the write, and `num_groups` returns how many file groups an
+        index has now.
+        """
+        blocks: dict[FileGroupId, list[KeyBlock]] = {}
+        files: set[str] = set()
+        groups: dict[str, int] = {}
+        for name, (start, size) in sorted(named.items()):
+            body = _end(storage, keys_path(time, name), start, size)
+            if body is None or not body.files <= added.keys():
+                continue
+            groups |= {one: num_groups(one) for one in body.groups if one not in groups}
+            if body.groups.items() <= groups.items():
+                files |= body.files
+                for group, block in body.blocks:
+                    blocks.setdefault(group, []).append(block)
+        return cls(blocks, frozenset(files), groups)
+
+    def placed(self, index: str, keys: Collection[str]) -> Iterator[str]:
+        """Yield those of some keys that have an entry for an index here."""
+        if index not in self.groups:
+            return
+        asked: dict[str, list[bytes]] = {}
+        numbers = file_groups_of(pa.array(keys, pa.string()), self.groups[index])
+        for number, key in zip(numbers.tolist(), keys, strict=True):
+            asked.setdefault(file_id(index, number), []).append(key.encode())
+        for name, some in asked.items():
+            for block in self.blocks.get(FileGroupId(RECORD_INDEX, name), ()):
+                yield from block.found(sorted(some))
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What the end of a file says of it."""
+
+    files: frozenset[str]
+    groups: Mapping[str, int]
+    blocks: list[tuple[FileGroupId, KeyBlock]]
+
+
+def _end(storage: Storage, path: str, start: int, size: int) -> _Body | None:
+    """Read what a file says of its blocks; None if it is not there as it was put."""
+    try:
+        with storage.open_input(path) as file:
+            if file.seek(0, io.SEEK_END) != size:
+                return None
+            file.seek(start)
+            found = json.loads(file.read())
+    except NotFoundError:
+        return None
+    blocks, at = [], 0
+    for name, num_keys, length in found["blocks"]:
+        block = KeyBlock(storage, path, at, length, num_keys)
+        blocks.append((FileGroupId(RECORD_INDEX, name), block))
+        at += length
+    return _Body(frozenset(found["files"]), found["groups"], blocks)

@@ -1,0 +1,284 @@
+"""Tasks make the entries of the record index for keys that they add; the driver does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hoodie_ds import HoodieTable
+from hoodie_ds.columns.meta_columns import IS_DELETED
+from hoodie_ds.errors import CorruptFileError
+from hoodie_ds.metadata_table import joined_keys, record_changes, task_keys
+from hoodie_ds.metadata_table.compaction import put_first_log
+from hoodie_ds.metadata_table.joined_keys import JoinedKeys, KeyBlock
+from hoodie_ds.metadata_table.task_keys import TaskKeys
+from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.storage.connect import open_storage
+from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.storage.subfolder import SubfolderStorage
+from hoodie_ds.table.file_name import LogFileName
+from hoodie_ds.table.file_slice import FileGroupId
+from hoodie_ds.table.table import open_table
+from hoodie_ds.testing import MUTATING, FaultyStorage, Recorder
+from hoodie_ds.timeline.bodies.key_files import KEY_FILES, KeyFiles, as_extra, key_files_of
+from hoodie_ds.timeline.file_changes import file_changes
+from hoodie_ds.timeline.loading import load_timeline
+from hoodie_ds.timeline.paths import METADATA_TABLE, keys_path, work_folder
+from tests.integration.test_record_index_kept import OF_PARTITIONS, RECORDS, assert_indexed, given
+from tests.integration.test_record_lookup import RECORDS as WITHOUT_TIMELINE
+from tests.integration.test_several_batches import SPAN, stream, writer
+from tests.tables import VERSION, trips
+
+NINE = {**WITHOUT_TIMELINE, VERSION: "9"}
+SMALL = {**NINE, "hoodie.parquet.small.file.limit": "104857600"}
+GROUPS = 2
+"""File groups of the record index."""
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+KINDS = [
+    ("6", COW),
+    (OF_PARTITIONS, MOR),
+    pytest.param("6", MOR, marks=pytest.mark.slow),
+    pytest.param("8", COW, marks=pytest.mark.slow),
+    pytest.param("9", MOR, marks=pytest.mark.slow),
+    pytest.param(OF_PARTITIONS, COW, marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks take also few keys."""
+    monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
+
+
+def made(storage: Storage) -> KeyFiles:
+    """What tasks of the newest commit have made; nothing is left of it."""
+    newest = open_table(storage).load_timeline().commits[-1]
+    assert not storage.list(work_folder(newest.time), recursive=True)
+    return file_changes(storage, newest).key_files
+
+
+def written(batch: Batch, rows: pa.Table, attempt: int = 0) -> tuple[TaskCommitMessage, str]:
+    """What a task has written, and the path of its one file of entries."""
+    task = TaskId(attempt=attempt)
+    message = write_task(batch, task, None, rows.to_batches(), sole_writer=True)
+    (name,) = message.key_files
+    return message, keys_path(str(message.instant_time), name)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_keys_are_where_tasks_leave_them(
+    tmp_path: Path, version: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(str(tmp_path))
+    table = HoodieTable(str(tmp_path), given(version, kind, RECORDS))
+    table.upsert(trips(("a", "x", 1, 1.0)))
+    with monkeypatch.context() as patch:
+        patch.delattr(record_changes, "_moved")  # which finds keys in files
+        table.upsert(trips(("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
+    assert made(storage)
+    assert_indexed(storage)
+    table.upsert(trips(("a", "y", 2, 2.0), ("b", "x", 2, 2.0), ("d", "z", 2, 2.0)))
+    assert_indexed(storage)
+    table.delete(trips(("b", "x", 3, None), ("c", "y", 3, None)))
+    assert_indexed(storage)
+    table.rollback()
+    assert_indexed(storage)
+    table.upsert(trips(("b", "z", 4, 1.0), ("f", "x", 4, 1.0)))
+    assert_indexed(storage)
+    table.overwrite(trips(("e", "y", 4, 4.0), ("a", "y", 4, 4.0)), partitions_only=True)
+    assert made(storage)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_key_that_one_task_adds_and_another_takes_away_has_moved(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    table = HoodieTable(str(tmp_path), SMALL)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
+    table.upsert(trips(("a", "y", 2, 2.0)))  # into the file of `c`
+    assert made(storage)
+    assert_indexed(storage)
+    inner = SubfolderStorage(storage, METADATA_TABLE)
+    newest = file_changes(inner, load_timeline(inner, 2).commits[-1]).added.values()
+    assert not sum(stat.num_deletes for stat in newest)  # in whatever order blocks are merged
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_task_that_adds_keys_and_takes_others_away(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    table = HoodieTable(str(tmp_path), NINE)
+    for ts, added in enumerate(("ab", "ac")):
+        batch = trips(*((key, "x", ts, 1.0) for key in added))
+        gone = [bool(ts) and key == "a" for key in added]
+        table.upsert(batch.append_column(IS_DELETED, pa.array(gone)))
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_keys_of_several_micro_batches_of_an_instant_are_found_in_the_files(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    for number in range(2):
+        coordinator = writer(str(tmp_path), {**SMALL, SPAN: "2"})
+        stream(coordinator, number, trips((f"k{number}", "x", 1, 1.0)))
+    assert not made(storage)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_task_with_many_keys_puts_them_part_by_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that comes twice, as those of inserts may, has one entry."""
+    monkeypatch.setattr(task_keys, "_MOST_KEYS", 2)
+    monkeypatch.setattr(joined_keys, "_PIECE_BYTES", 100)
+    storage = open_storage(str(tmp_path))
+    table = HoodieTable(str(tmp_path), NINE)
+    table.upsert(trips(("a", "w", 1, 1.0)))
+    table.insert(trips(*((f"k{number}", "xyz"[number % 3], 1, 1.0) for number in (0, *range(9)))))
+    assert len(made(storage)) == 3
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_task_of_a_table_whose_index_is_gone_leaves_keys_to_the_driver(tmp_path: Path) -> None:
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    rows = trips(("b", "x", 1, 1.0))
+    batch = writer(str(tmp_path), NINE).begin(rows.schema)
+    keys = TaskKeys(batch.table, batch.proposed_time, "0-0-0")
+    open_storage(str(tmp_path)).delete(f"{METADATA_TABLE}/record_index")
+    keys.add("x/f.parquet", FileGroupId("x", "f"), rows["id"].chunks)
+    assert keys.close() == {}
+
+
+def made_again(storage: Storage, _: str) -> None:
+    """The index has another file group by now."""
+    inner = SubfolderStorage(storage, METADATA_TABLE)
+    put_first_log(inner, "record_index", GROUPS, load_timeline(inner, 2).commits[0].time)
+
+
+LOST: dict[str, Callable[[Storage, str], None]] = {
+    "gone": lambda storage, path: storage.delete(path),
+    "changed": lambda storage, path: storage.replace(path, storage.read(path) * 2),
+    "index": made_again,
+}
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("what", LOST)
+def test_keys_of_which_entries_are_lost_are_found_in_the_files(tmp_path: Path, what: str) -> None:
+    storage = open_storage(str(tmp_path))
+    assert ord("f") % GROUPS == ord("f") % (GROUPS + 1)
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("f", "x", 1, 1.0)))
+    coordinator = writer(str(tmp_path), NINE)
+    rows = trips(("c", "x", 1, 1.0))
+    message, path = written(coordinator.begin(rows.schema), rows)
+    LOST[what](storage, path)
+    coordinator.commit([message])
+    assert made(storage)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_delta_commit_has_the_blocks_of_the_attempt_that_counts(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    coordinator = writer(str(tmp_path), NINE)
+    rows = trips(("b", "x", 1, 1.0))
+    batch = coordinator.begin(rows.schema)
+    (_, lost), (message, path) = (written(batch, rows, attempt) for attempt in range(2))
+    assert lost != path
+    ((size, _),) = message.key_files.values()
+    block = storage.read(path)[:size]
+    assert known_times(storage) >= index_logs(storage).keys()
+    coordinator.commit([message])
+    assert made(storage) == message.key_files
+    assert index_logs(storage)[str(message.instant_time)] == block
+    assert known_times(storage) >= index_logs(storage).keys()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_entries_of_a_file_that_the_commit_has_not_do_not_count(tmp_path: Path) -> None:
+    """The commit merges staged rows into files of tasks, which others take the place of then."""
+    storage = open_storage(str(tmp_path))
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    rows = trips(("b", "x", 1, 1.0))
+    message, _ = written(writer(str(tmp_path), NINE).begin(rows.schema), rows)
+    stats = {status.stat.path: status.stat for status in message.statuses}
+    for added in (stats, {}):
+        of_tasks = message.key_files, added, lambda _: GROUPS
+        found = JoinedKeys.of(storage, str(message.instant_time), *of_tasks)
+        assert found.files == added.keys()
+        assert bool(found.blocks) == bool(added)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_nothing_is_left_of_a_write_that_is_rolled_back(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    rows = trips(("b", "x", 1, 1.0))
+    message, _ = written(writer(str(tmp_path), NINE).begin(rows.schema), rows)
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("c", "x", 1, 1.0)))
+    assert not storage.list(work_folder(str(message.instant_time)), recursive=True)
+    assert str(message.instant_time) not in index_logs(storage)
+    assert_indexed(storage)
+
+
+def known_times(storage: Storage) -> set[str]:
+    """The instants that the metadata table's timeline has."""
+    inner = SubfolderStorage(storage, METADATA_TABLE)
+    return {one.time for one in load_timeline(inner, 2).completed}
+
+
+def index_logs(storage: Storage) -> dict[str, bytes]:
+    """The log files of the record index by the time in their names."""
+    listed = storage.list(f"{METADATA_TABLE}/record_index")
+    names = {one.path: LogFileName.parse(one.path.rpartition("/")[2]) for one in listed}
+    return {name.base_instant: storage.read(path) for path, name in names.items() if name}
+
+
+def test_a_file_that_becomes_shorter_is_no_log_file(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    storage.put_if_absent("f", b"12345")
+    with pytest.raises(CorruptFileError, match="f has become shorter"):
+        list(KeyBlock(storage, "f", 3, 3, 1).pieces())
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"f": 1}', '{"f": [1, "x"]}'])
+def test_what_a_commit_says_badly_it_does_not_say(text: str) -> None:
+    assert key_files_of({KEY_FILES: text}) == {}
+    assert key_files_of(as_extra({"f": (1, 2)})) == {"f": (1, 2)}
+
+
+def test_what_the_driver_reads_does_not_grow_with_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It opens no data file, and all that it puts into the index are the blocks of the task."""
+    monkeypatch.setattr(task_keys, "LEAST_KEYS", 100)
+    few, many = (committed(tmp_path / str(count), count) for count in (100, 1_000))
+    assert few[0] == many[0] == 0
+    assert abs(many[1] - few[1]) < 200  # digits of numbers and of statistics
+    assert committed(tmp_path / "10", 10)[0] == 1
+
+
+def committed(path: Path, count: int) -> tuple[int, int]:
+    """Data files that a commit of new rows opens, and the bytes that it puts, without blocks."""
+    HoodieTable(str(path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    recorder = Recorder()
+    coordinator = writer(str(path), NINE, FaultyStorage(open_storage(str(path)), recorder=recorder))
+    rows = trips(*((f"k{number:04}", "x", 1, 1.0) for number in range(count)))
+    batch = coordinator.begin(rows.schema)
+    message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
+    recorder.operations.clear()
+    coordinator.commit([message])
+    done = recorder.operations
+    read = {one.path for one in done if one.path.endswith(".parquet") and one.kind not in MUTATING}
+    assert_indexed(open_storage(str(path)))
+    blocks = sum(size for size, _ in message.key_files.values())
+    return len(read), sum(one.size for one in done) - blocks
