@@ -31,11 +31,14 @@ def refuse_left_out(writer: type[Any], name: str) -> None:
 def _watching(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(method)
     def watched(self: Any, *args: Any, **given: Any) -> Any:  # noqa: ANN401
-        seen = {**getattr(self, _MARK), **given}
-        if method.__name__ == "format":
+        named = {key: value for key, value in given.items() if value is not None}
+        seen = {**getattr(self, _MARK), **named}
+        if method.__name__ == "trigger":  # in place of an earlier one
+            seen["continuous"] = given.get("continuous")
+        elif method.__name__ == "format":
             seen["format"] = args[0] if args else given.get("source")
         elif method.__name__ == "partitionBy":
-            seen["columns"] = args[0] if args and not isinstance(args[0], str) else args
+            seen["partitionBy"] = args[0] if len(args) == 1 else args
         elif len(args) > 1:  # start(path, format), toTable(name, format)
             seen["format"] = args[1]
         setattr(self, _MARK, seen)
@@ -49,8 +52,9 @@ def _watching(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _check(seen: dict[str, Any]) -> None:
     if seen.get("continuous") is not None:
         raise continuous_error(seen["continuous"])
-    if seen.get("columns"):
-        fields = ",".join(seen["columns"])
+    columns = seen.get("partitionBy")
+    if columns:
+        fields = columns if isinstance(columns, str) else ",".join(columns)
         raise OptionError(
             "partitionBy(...)",
             fields,

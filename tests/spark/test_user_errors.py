@@ -58,12 +58,14 @@ def test_the_last_line_of_a_failed_task_and_of_a_failed_read(spark: Any, tmp_pat
     assert nothing.startswith("hoodie_ds.errors.TableNotFoundError: ")
 
 
-def test_a_continuous_trigger_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_what_spark_leaves_out_is_refused(spark: Any, tmp_path: Path) -> None:
     hoodie_ds.register(spark)
     rates = spark.readStream.format("rate").load().writeStream.format("hoodie_py")
     writer = rates.options(path=str(tmp_path / "t"), checkpointLocation=str(tmp_path / "ck"))
     line = last_line(lambda: writer.trigger(continuous="1 second").start())
     assert line.startswith("hoodie_ds.errors.OptionError: option 'trigger(continuous=...)'")
+    folders = rates.trigger(availableNow=True).partitionBy("value")
+    assert "option 'partitionBy(...)' = 'value' is refused" in last_line(folders.start)
     assert not spark.streams.active
 
 

@@ -125,7 +125,7 @@ def test_a_continuous_query_was_started_and_partition_columns_were_left_out(tmp_
         def partitionBy(self, *cols: Any) -> Writer:  # noqa: N802
             return self
 
-        def start(self, path: str = "", format: str | None = None) -> None:
+        def start(self, path: str = "", format: str | None = None, **more: object) -> None:
             self.started += 1
 
         def toTable(self, tableName: str, format: str | None = None) -> None:  # noqa: N802, N803
@@ -142,14 +142,20 @@ def test_a_continuous_query_was_started_and_partition_columns_were_left_out(tmp_
     for start in refused:
         with pytest.raises(OptionError, match="no rows in continuous mode"):
             start()
-    for partitioned in (Writer().partitionBy("a", "b"), Writer().partitionBy(["a", "b"])):
+    ours = Writer().format("hoodie_py")
+    partitioned = [
+        Writer().format("hoodie_py").partitionBy("a", "b").start,
+        Writer().partitionBy(["a", "b"]).format("hoodie_py").start,
+        lambda: ours.start(partitionBy=["a", "b"], format=None),
+    ]
+    for start in partitioned:
         with pytest.raises(OptionError, match=r"set hoodie.datasource.\S+partitionpath.field=a,b$"):
-            partitioned.format("hoodie_py").start()
+            start()
     passing = [
         Writer().format("kafka").trigger(continuous="1 second"),
         Writer().format("parquet").partitionBy("a"),
         Writer().format("hoodie_py").partitionBy(),
-        Writer().format("hoodie_py").trigger(processingTime="1 second"),
+        Writer().format("hoodie_py").trigger(continuous="1 s").trigger(processingTime="1 s"),
         Writer(),
     ]
     for writer in passing:
