@@ -3117,7 +3117,7 @@ MERGES = [
 STORAGE = [
     Mutant(
         "put-if-absent on disk is a rename",
-        within("LocalStorage.put_if_absent", _link=os.replace),
+        within("LocalStorage.put_pieces", _link=os.replace),
         "tests/unit/storage/test_local.py"
         "::test_a_name_that_another_process_takes_after_the_look_is_not_overwritten",
         "P5, P6: two processes take one name",
