@@ -236,6 +236,7 @@ OF_TASKS: dict[str, tuple[str, Scenario]] = {
 """Tables of a version whose tasks make entries of the record index."""
 
 
+@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OF_TASKS)
 def test_keys_of_tasks_are_right_wherever_a_process_ends(
