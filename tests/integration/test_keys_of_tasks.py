@@ -70,6 +70,14 @@ def written(batch: Batch, rows: pa.Table, attempt: int = 0) -> tuple[TaskCommitM
     return message, keys_path(str(message.instant_time), name)
 
 
+def one_task(path: Path) -> tuple[Storage, TaskCommitMessage]:
+    """A table with a row, and what a task has written of another, which nobody has committed."""
+    HoodieTable(str(path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    rows = trips(("b", "x", 1, 1.0))
+    message, _ = written(writer(str(path), NINE).begin(rows.schema), rows)
+    return open_storage(str(path)), message
+
+
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_keys_are_where_tasks_leave_them(
@@ -206,10 +214,7 @@ def test_the_delta_commit_has_the_blocks_of_the_attempt_that_counts(tmp_path: Pa
 @pytest.mark.usefixtures("at_once")
 def test_entries_of_a_file_that_the_commit_has_not_do_not_count(tmp_path: Path) -> None:
     """The commit merges staged rows into files of tasks, which others take the place of then."""
-    storage = open_storage(str(tmp_path))
-    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
-    rows = trips(("b", "x", 1, 1.0))
-    message, _ = written(writer(str(tmp_path), NINE).begin(rows.schema), rows)
+    storage, message = one_task(tmp_path)
     stats = {status.stat.path: status.stat for status in message.statuses}
     for added in (stats, {}):
         of_tasks = message.key_files, added, lambda _: GROUPS
@@ -220,10 +225,7 @@ def test_entries_of_a_file_that_the_commit_has_not_do_not_count(tmp_path: Path) 
 
 @pytest.mark.usefixtures("at_once")
 def test_nothing_is_left_of_a_write_that_is_rolled_back(tmp_path: Path) -> None:
-    storage = open_storage(str(tmp_path))
-    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
-    rows = trips(("b", "x", 1, 1.0))
-    message, _ = written(writer(str(tmp_path), NINE).begin(rows.schema), rows)
+    storage, message = one_task(tmp_path)
     HoodieTable(str(tmp_path), NINE).upsert(trips(("c", "x", 1, 1.0)))
     assert not storage.list(work_folder(str(message.instant_time)), recursive=True)
     assert str(message.instant_time) not in index_logs(storage)
