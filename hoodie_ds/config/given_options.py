@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from hoodie_ds.config.option import Option
+from hoodie_ds.config.option import Option, is_of_session, without_spark
 from hoodie_ds.config.restricted_options import Restriction
 from hoodie_ds.errors import OptionError
 
@@ -44,6 +44,11 @@ class GivenOptions:
         """Note what is wrong with an option, under each name that it was given by."""
         for key, text in self.written(option):
             self.refuse(OptionError(key, text, remedy))
+
+    def refuse_in_call(self, option: Option[Any], remedy: str) -> None:
+        """Note what is wrong with an option of this call; settings of a session are for others."""
+        if not any(is_of_session(key) for key, _ in self.written(option)):
+            self.refuse_value(option, remedy)
 
     def check(self) -> None:
         """Raise one `OptionError` for all that is wrong, if anything is."""
@@ -93,7 +98,7 @@ class GivenOptions:
         """Yield (what follows the prefix, as written; value) of the keys that have it."""
         for lower, (key, text) in self.entries.items():
             if lower.startswith(prefix.lower()):
-                yield key[len(prefix) :], text
+                yield without_spark(key)[len(prefix) :], text
 
     def refuse_restricted(self, restricted: Mapping[str, Restriction]) -> None:
         """Note each value that asks for what this release does not do yet."""

@@ -2,9 +2,10 @@
 
 Invariant: an unknown ``hoodie.*`` key, or one that is given twice, is among the problems of the
 `GivenOptions`, and all problems are reported at once. Keys are matched without regard to letter
-case, because Spark hands them over in lower case. Of the keys without the prefix a likely typo of
-one that is obeyed is refused too; others may be Spark's own and pass unread, unless `check_keys` is
-asked.
+case, because Spark hands them over in lower case. Settings of the Spark session,
+``spark.hoodie.*``, yield to options of the call, and an unknown one, which may be for another
+engine, is warned about. Of the keys without the prefix a likely typo of one that is obeyed is
+refused too; others may be Spark's own and pass unread, unless `check_keys` is asked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hoodie_ds.config.archiving_options import ArchivingOptions
 from hoodie_ds.config.catalog_options import CatalogOptions
@@ -34,7 +35,7 @@ from hoodie_ds.config.ignored_options import (
 from hoodie_ds.config.index_options import IndexOptions
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.operation_options import OperationOptions
-from hoodie_ds.config.option import Option
+from hoodie_ds.config.option import Option, is_of_session, without_spark
 from hoodie_ds.config.query_options import IncrementalOptions, QueryOptions, StreamOptions
 from hoodie_ds.config.restricted_options import (
     BOTH_RESTRICTED,
@@ -54,6 +55,8 @@ from hoodie_ds.config.table_options import (
 )
 from hoodie_ds.errors import OptionError
 from hoodie_ds.log import Log
+
+T = TypeVar("T")
 
 
 def _declared(*groups: type[OptionGroup]) -> tuple[Option[Any], ...]:
@@ -111,7 +114,8 @@ _SQL_NAMES: Final = {
 _SQL_TABLE_TYPES: Final = ("cow", "mor")
 _OF_OTHERS: Final = ("spark.", "parquet.", "orc.", "avro.", "fs.", "mapreduce.")
 """Prefixes of Spark's and Hadoop's own keys, which may come near one of ours."""
-_LOOK_UP: Final = "unknown option; leave it out, or look for its name in conf/README.md"
+_UNKNOWN: Final = "unknown option"
+_LOOK_UP: Final = f"{_UNKNOWN}; leave it out, or look for its name in conf/README.md"
 
 
 def collect(raw: Mapping[str, object]) -> GivenOptions:
@@ -121,7 +125,8 @@ def collect(raw: Mapping[str, object]) -> GivenOptions:
     """
     entries: dict[str, tuple[str, str]] = {}
     given = GivenOptions(entries)
-    for key, value in raw.items():
+    unknown = []
+    for key, value in _that_count(raw).items():
         if value is None:
             continue
         if isinstance(value, os.PathLike):
@@ -129,15 +134,29 @@ def collect(raw: Mapping[str, object]) -> GivenOptions:
         if not isinstance(value, (str, int, float)):
             given.refuse(OptionError(key, type(value).__name__, "give the value as a string"))
             continue
-        lower = key.lower()
+        name = without_spark(key)
+        lower = name.lower()
         remedy = _remedy_of_key(lower, str(value))
+        if remedy is not None and is_of_session(key) and remedy.startswith(_UNKNOWN):
+            unknown.append((key[:200], remedy.removeprefix(f"{_UNKNOWN}; ")))
+            continue
         if remedy is not None:
-            given.refuse(OptionError(key[:200], shown(key, value), remedy))
+            given.refuse(OptionError(key[:200], shown(name, value), remedy))
         if lower in entries and entries[lower][1] != str(value):
             twice = "given twice with different values"
-            given.refuse(OptionError(key, shown(key, value), twice))
+            given.refuse(OptionError(key, shown(name, value), twice))
         entries[lower] = (key, str(value))
+    if unknown:
+        _warn_of_unknown(tuple(sorted(unknown)))
     return given
+
+
+def _that_count(raw: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the options of a call, and the settings of the session that it does not give."""
+    if not any(map(is_of_session, raw)):
+        return raw
+    call = {key: raw[key] for key in raw if raw[key] is not None and not is_of_session(key)}
+    return overridden({key: raw[key] for key in raw if is_of_session(key)}, call)
 
 
 def warn_of_ignored(given: GivenOptions) -> None:
@@ -166,7 +185,7 @@ def check_keys(raw: Mapping[str, object]) -> None:
         raise OptionError.of(unknown)
 
 
-def overridden(own: Mapping[str, str], call: Mapping[str, str]) -> dict[str, str]:
+def overridden(own: Mapping[str, T], call: Mapping[str, T]) -> dict[str, T]:
     """Return the options of a table with those of a call, which win under whichever name."""
     given = set(map(_one_name, call))
     return {**{key: own[key] for key in own if _one_name(key) not in given}, **call}
@@ -174,7 +193,7 @@ def overridden(own: Mapping[str, str], call: Mapping[str, str]) -> dict[str, str
 
 def _one_name(key: str) -> str:
     """Return the same string for all names of one option, in any letter case."""
-    lower = key.lower()
+    lower = without_spark(key).lower()
     if lower.startswith(OLD_KEYGEN_PREFIX):
         return KEYGEN_PREFIX + lower.removeprefix(OLD_KEYGEN_PREFIX)
     return _ONE_NAME.get(lower, lower)
@@ -221,7 +240,7 @@ def _remedy_of_short_key(lower: str, text: str) -> str | None:
 
 
 def _unknown(meant: str | None) -> str:
-    return _LOOK_UP if meant is None else f"unknown option; the nearest known is {meant}"
+    return _LOOK_UP if meant is None else f"{_UNKNOWN}; the nearest known is {meant}"
 
 
 def _meant(lower: str, known: Mapping[str, str], cutoff: float) -> str | None:
@@ -247,3 +266,10 @@ def _warn_once(reasons: tuple[tuple[str, str], ...]) -> None:
         for reason, group in groupby(reasons, key=itemgetter(0))
     )
     Log().warning("options that have no effect here; rows are the same: %s", "; ".join(groups))
+
+
+@lru_cache(maxsize=256)
+def _warn_of_unknown(found: tuple[tuple[str, str], ...]) -> None:
+    """Warn once for a set of settings of the session, which may be for another engine."""
+    listed = "; ".join(f"{key} ({remedy})" for key, remedy in found)
+    Log().warning("settings of the Spark session that are unknown here have no effect: %s", listed)

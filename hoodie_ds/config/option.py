@@ -26,6 +26,7 @@ _INT32_MAX: Final = 2**31 - 1
 _BYTES_MAX: Final = 2**50
 _UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _SIZE: Final = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) *(?:([kmgt]?)(i?b)|([kmgt]))?", re.I)
+_SPARK: Final = "spark."
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -121,12 +122,22 @@ class Option(Generic[T]):
     def parse(self, text: str, key: str | None = None) -> T:
         """Return the value of a string given under `key` (the option's own name by default)."""
         written = key or self.key
-        hudi = written.lower().startswith("hoodie.")
+        hudi = without_spark(written).lower().startswith("hoodie.")
         kind = self.kind if hudi or self.flink_kind is None else self.flink_kind
         value: T | None = kind.parse(text.strip())
         if value is None:
             raise OptionError(written, text, f"allowed is {kind.allowed}")
         return value
+
+
+def is_of_session(key: str) -> bool:
+    """Whether a key is that of a setting of the Spark session, ``spark.hoodie.*``."""
+    return key.lower().startswith(f"{_SPARK}hoodie.")
+
+
+def without_spark(key: str) -> str:
+    """Return the key of the option that a setting of the session gives; others as they are."""
+    return key[len(_SPARK) :] if is_of_session(key) else key
 
 
 def _boolean(text: str) -> bool | None:

@@ -51,7 +51,7 @@ def _check_stream(options: ReadOptions, given: GivenOptions) -> None:
     """Note options of queries that were given for a stream."""
     for option in (IncrementalOptions.begin, IncrementalOptions.end, QueryOptions.as_of):
         remedy = f"a stream has no end, and begins where {StreamOptions.start.key} says"
-        given.refuse_value(option, f"{remedy}; leave it out")
+        given.refuse_in_call(option, f"{remedy}; leave it out")
     if options.query_type is QueryType.READ_OPTIMIZED:
         remedy = "a stream returns what commits wrote; leave it out"
         given.refuse(OptionError(QueryOptions.query_type.key, options.query_type.value, remedy))
@@ -67,10 +67,10 @@ def _incremental(
             if given.get(option) not in (None, option.default):
                 asked = f"{QueryOptions.query_type.key}={QueryType.INCREMENTAL.value}"
                 remedy = f"belongs to an incremental query; set {asked}, or leave it out"
-                given.refuse_value(option, remedy)
+                given.refuse_in_call(option, remedy)
         return None
     remedy = f"leave it out; {end.key} says where an incremental query ends"
-    given.refuse_value(QueryOptions.as_of, remedy)
+    given.refuse_in_call(QueryOptions.as_of, remedy)
     if may_be_stream and not given.written(begin):
         return None
     asked_for = IncrementalOptions.of(given)

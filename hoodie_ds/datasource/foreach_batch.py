@@ -17,6 +17,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hoodie_ds.config.operation_options import OperationOptions
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.builders import write_settings
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.task import QUERY_ID, in_worker, refuse_number, task_id
 from hoodie_ds.errors import OptionError, WriteConflictError
@@ -69,10 +70,12 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     >>> writer = stream.writeStream.foreachBatch(hoodie_ds.foreach_batch({**opts, **name}))
     >>> query = writer.option("checkpointLocation", "/tmp/trips-checkpoint").start()
     """
-    options = WriteOptions.parse(given_options(opts))
-    identifier = _identifier(options)
+    call = given_options(opts)
+    _identifier(WriteOptions.parse(call))
 
     def write(rows: DataFrame, number: int) -> None:
+        options = WriteOptions.parse({**write_settings(rows.sparkSession), **call})
+        identifier = _identifier(options)
         query = _query_id(rows)
         batch_id = BatchId(identifier, number)
         if query is not None:

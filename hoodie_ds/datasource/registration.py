@@ -7,17 +7,23 @@ from contextlib import contextmanager
 from typing import Final
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.utils import is_remote
 
+from hoodie_ds.datasource.builders import (
+    watch_reader,
+    watch_sql,
+    watch_stream_reader,
+    watch_stream_writer,
+    watch_writer,
+)
 from hoodie_ds.datasource.source import HoodieDataSource
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence
-from hoodie_ds.datasource.triggers import refuse_left_out
 from hoodie_ds.log import Log
 
 _REGISTERED: Final = "spark.hoodie_ds.registered"
 _PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
-_OF_HUDI: Final = ("hoodie.", "spark.hoodie.")
 _ARROW_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _UNLIMITED: Final = "2147483647"
 _UNSET: Final = "1"  # must parse as a size; no user limits a batch to one byte
@@ -32,34 +38,41 @@ def register(spark: SparkSession) -> None:
     Spark itself buries. A stream into the data source with ``trigger(continuous=...)``, of which
     Spark would write nothing, or with ``partitionBy``, which it would leave out, is refused when it
     starts. Unless the user has set it, filter pushdown to Python data sources is switched on,
-    without which Spark refuses data sources that can do it. A warning names settings of the session
-    that Hudi on the JVM would obey.
+    without which Spark refuses data sources that can do it.
+
+    Reads, writes and streams take the session's settings ``spark.hoodie.*`` for options that the
+    call does not give, and queries also ``hoodie.*``; a reader or writer that starts a second time
+    keeps those of the first. Statements of SQL do not: a warning names such settings.
     """
     end_with_our_sentence()
-    refuse_left_out(DataStreamWriter, HoodieDataSource.name())
-    if is_remote():
-        from pyspark.sql.connect.streaming import readwriter
-
-        refuse_left_out(readwriter.DataStreamWriter, HoodieDataSource.name())
+    _watch_builders()
     if spark.conf.get(_REGISTERED, "") != HoodieDataSource.name():
         with _active(spark):
             spark.dataSource.register(HoodieDataSource)
         spark.conf.set(_REGISTERED, HoodieDataSource.name())
-        _warn_of_session_options(spark)
     prefer_large_arrow_batches(spark)
     if spark.conf.get(_PUSHES, "true") == "true":  # else the user has set it
         spark.conf.set(_PUSHES, "true")
 
 
-def _warn_of_session_options(spark: SparkSession) -> None:
-    """Spark passes only the options of the call to a Python data source."""
-    found = sorted(key for key in spark.conf.getAll if key.startswith(_OF_HUDI))
-    if found:
-        Log().warning(
-            "settings of the Spark session have no effect on hoodie_py: %s; give them as options "
-            "of the read or write, without 'spark.'",
-            ", ".join(found),
-        )
+def _watch_builders() -> None:
+    """Let PySpark's readers and writers take the session's settings, and refuse what is lost."""
+    name = HoodieDataSource.name()
+    watch_reader(DataFrameReader, name)
+    watch_stream_reader(DataStreamReader, name)
+    watch_writer(DataFrameWriter, name)
+    watch_stream_writer(DataStreamWriter, name)
+    watch_sql(SparkSession, name)
+    if is_remote():
+        from pyspark.sql.connect import readwriter
+        from pyspark.sql.connect.session import SparkSession as RemoteSession
+        from pyspark.sql.connect.streaming import readwriter as streams
+
+        watch_reader(readwriter.DataFrameReader, name)
+        watch_stream_reader(streams.DataStreamReader, name)
+        watch_writer(readwriter.DataFrameWriter, name)
+        watch_stream_writer(streams.DataStreamWriter, name)
+        watch_sql(RemoteSession, name)
 
 
 @contextmanager

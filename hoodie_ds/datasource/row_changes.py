@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.write_options import WriteOptions, of_call
+from hoodie_ds.datasource.builders import change_settings
 from hoodie_ds.datasource.packing import Pack, in_tasks, packed, parallelism
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.task import of_this_task, task_id
@@ -137,7 +138,9 @@ def _change(
     options: Mapping[str, str] | None,
 ) -> WriteResult:
     register(spark)
-    parsed = of_call(WriteOptions.parse({**given_options(options), "path": path}), operation)
+    call = given_options(options)
+    parsed = WriteOptions.parse({**change_settings(spark), **call, "path": path})
+    parsed = of_call(parsed, operation)
     coordinator = Coordinator.of(parsed)
     change_of = partial(change_by_filter, where, values)
     return retry_after_conflicts(parsed, partial(_change_once, spark, coordinator, change_of))

@@ -29,6 +29,7 @@ from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.config.known_options import overridden
 from hoodie_ds.config.write_options import WriteOptions, of_call
+from hoodie_ds.datasource.builders import change_settings
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.packing import in_tasks, packed, parallelism
 from hoodie_ds.datasource.registration import register
@@ -126,7 +127,7 @@ def _execute(
     dry: bool,
 ) -> WriteResult:
     options = overridden({**given, "path": path}, given_options(call))
-    parsed = of_call(WriteOptions.parse(options), Operation.UPSERT)
+    parsed = of_call(WriteOptions.parse({**change_settings(spark), **options}), Operation.UPSERT)
     once = partial(_execute_once, spark, Coordinator.of(parsed), source, on, clauses, dry)
     return retry_after_conflicts(parsed, once)
 

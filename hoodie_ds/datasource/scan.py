@@ -26,7 +26,9 @@ from pyspark.sql.types import StructField, StructType
 
 from hoodie_ds.config.base_path import scheme_of
 from hoodie_ds.config.file_options import StorageOptions
+from hoodie_ds.config.option import without_spark
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.datasource.builders import query_settings
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
 from hoodie_ds.datasource.packing import in_tasks, packed, parallelism
@@ -116,7 +118,7 @@ def read(
         A column does not exist, or a filter does not fit the columns.
     """
     register(spark)
-    given = {**(options or {}), "path": path}
+    given = {**query_settings(spark), **(options or {}), "path": path}
     parsed = ReadOptions.parse(given)
     storage = storage_to_read(parsed)
     query = open_query(storage, parsed)
@@ -146,7 +148,7 @@ def _compares(given: Mapping[str, str]) -> bool:
     asked = [
         text
         for key, text in given.items()
-        if key.strip().lower() == StorageOptions.verify_checksums.key
+        if without_spark(key.strip()).lower() == StorageOptions.verify_checksums.key
     ]
     return any(str(text).strip().lower() == "true" for text in asked)
 

@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from hoodie_ds.config.enums import TableType
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
+from hoodie_ds.datasource.builders import write_settings
 from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.environment import RandomIds, SystemClock
 from hoodie_ds.errors import TimelineError
@@ -85,7 +86,8 @@ def run_services(spark: SparkSession, opts: Mapping[str, str]) -> ServicesResult
     >>> hoodie_ds.run_services(spark, opts).failed
     ()
     """
-    options = WriteOptions.parse(given_options(opts))
+    call = given_options(opts)
+    options = WriteOptions.parse({**write_settings(spark), **call})
     context = _context(options)
     table = context.open_table()
     following = [one for one in context.followers(table) if one.names_files]

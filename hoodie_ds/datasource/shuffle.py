@@ -26,6 +26,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.datasource.append_distribution import distribute
 from hoodie_ds.datasource.assigner import assigning_mapper
+from hoodie_ds.datasource.builders import write_settings
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_bucket import hive_hash, native_bucket
 from hoodie_ds.datasource.python_bucket import task_mapper
@@ -77,7 +78,8 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         The options do not describe a table, contradict the existing one, or name a column that `df`
         does not have.
     """
-    options = WriteOptions.parse(given_options(opts))
+    call = given_options(opts)
+    options = WriteOptions.parse({**write_settings(df.sparkSession), **call})
     table = _table(options)
     properties = table.properties if table else TableProperties.create(options)
     if not properties.record_key_fields:

@@ -38,6 +38,10 @@ _OF_CATALOG: Final = {"owner", "provider"}
 
 _NO_CATALOG: Final = "Spark's catalog does not pass a table's location to a Python data source"
 
+_ONE_TABLE: Final = (
+    "a read is of one table, as in Hudi; load each by itself and unite them with unionByName"
+)
+
 _WHAT_WORKS: Final = (
     "what works is load(path), save(path), start(path), option('path', path), and in SQL CREATE "
     "TEMPORARY VIEW name USING hoodie_py OPTIONS (path '...')"
@@ -148,6 +152,8 @@ class HoodieDataSource(DataSource):
     def _given(self) -> Mapping[str, str]:
         """The options, with the location of a table as the path if Spark passes it."""
         given = {key.lower(): value for key, value in self.options.items()}
+        if "paths" in given:
+            raise OptionError("path", given["paths"], _ONE_TABLE)
         if given.get("path") is None:
             if "location" not in given:
                 raise OptionError("path", None, f"give the table's folder; {_WHAT_WORKS}")

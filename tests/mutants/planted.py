@@ -4264,6 +4264,13 @@ TEXTS = [
         "P23: a malformed value is ignored",
     ),
     Mutant(
+        "a setting of the session contradicts an option of the call under another name",
+        within("collect", _that_count=lambda raw: raw),
+        "tests/unit/config/test_known_options.py"
+        "::test_settings_of_the_session_yield_to_options_of_the_call",
+        "P23: a call cannot say what the session says otherwise",
+    ),
+    Mutant(
         "what has no effect is passed over in silence",
         skipped("warn_of_ignored"),
         f"{USUAL}::test_other_keys_are_another_warning",

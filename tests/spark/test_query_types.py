@@ -150,15 +150,16 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
 
 
 MERGES = "(of_the_library and bucket)"
-SOME = f"(changes and 9) or (filters_rule_out and MERGE) or {MERGES}"
-ALL = f"every_kind or changes or filters_rule_out or older_schemas or {MERGES}"
+SETTINGS = "settings_of_the_session"
+SOME = f"(changes and 9) or (filters_rule_out and MERGE) or {MERGES} or {SETTINGS}"
+ALL = f"every_kind or changes or filters_rule_out or older_schemas or {MERGES} or {SETTINGS}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 3), (ALL, 9)], {(SOME, 3)}))
+@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 4), (ALL, 10)], {(SOME, 4)}))
 def test_over_spark_connect(which: str, number: int) -> None:
     """A session of Connect has a process of its own, and other tests run in it."""
-    names = "query_types", "read", "merges"
+    names = "query_types", "read", "merges", "session"
     files = [f"tests/spark/test_{name}.py" for name in names]
     chosen = ["-q", "-p", "no:cacheprovider", "-m", "spark", "-k", f"({which}) and not connect"]
     told = subprocess.run(

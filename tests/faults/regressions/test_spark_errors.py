@@ -29,11 +29,11 @@ from hoodie_ds import (
     run_services,
     shuffle_by_file_group,
 )
+from hoodie_ds.datasource.builders import watch_stream_writer
 from hoodie_ds.datasource.commit_listener import _leave, _show
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.spark_errors import end_with_our_sentence, our_sentence
 from hoodie_ds.datasource.task import in_worker
-from hoodie_ds.datasource.triggers import refuse_left_out
 from hoodie_ds.errors import (
     AccessDeniedError,
     HoodieError,
@@ -115,6 +115,7 @@ def test_a_continuous_query_was_started_and_partition_columns_were_left_out(tmp_
     class Writer:
         def __init__(self) -> None:
             self.started = 0
+            self._spark = SimpleNamespace(conf=SimpleNamespace(getAll={}))
 
         def format(self, source: str) -> Writer:
             return self
@@ -132,7 +133,7 @@ def test_a_continuous_query_was_started_and_partition_columns_were_left_out(tmp_
             self.started += 1
 
     for _ in range(2):
-        refuse_left_out(Writer, "hoodie_py")
+        watch_stream_writer(Writer, "hoodie_py")
     refused = [
         lambda: Writer().format("hoodie_py").trigger(continuous="1 second").start(),
         lambda: Writer().trigger(continuous="1 second").format(source="hoodie_py").start("/t"),
@@ -161,6 +162,12 @@ def test_a_continuous_query_was_started_and_partition_columns_were_left_out(tmp_
     for writer in passing:
         writer.start()
         assert writer.started == 1
+
+
+def test_several_paths_were_no_path(tmp_path: Path) -> None:
+    several = HoodieDataSource({"paths": '["/a","/b"]'})
+    with pytest.raises(OptionError, match="one table, as in Hudi; load each by itself"):
+        several.schema()
 
 
 def test_a_table_without_file_slices_could_not_be_read(tmp_path: Path) -> None:

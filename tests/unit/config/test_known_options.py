@@ -209,3 +209,52 @@ def declared(group: type[OptionGroup]) -> set[Option[Any]]:
     parts: list[object] = [field.default_factory for field in fields(group)]
     inner = (declared(p) for p in parts if isinstance(p, type) and issubclass(p, OptionGroup))
     return own.union(*inner)
+
+
+def test_settings_of_the_session_yield_to_options_of_the_call() -> None:
+    options = WriteOptions.parse(
+        {
+            "path": "/t",
+            "spark.hoodie.datasource.write.precombine.field": "a",
+            "ordering.fields": "b",
+            "spark.hoodie.parquet.max.file.size": "64",  # Flink's name counts megabytes
+            "spark.hoodie.py.storage.option.Region": "eu",
+            "spark.hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.table.recordkey.fields": None,
+        }
+    )
+    assert options.ordering_fields == ("b",)
+    assert options.record_key_fields == ("id",)
+    assert options.parquet_max_file_bytes == 64
+    assert options.storage_options == {"Region": "eu"}
+
+
+def test_a_wrong_setting_of_the_session_is_named_as_such() -> None:
+    given = collect({"spark.hoodie.index.type": "TREE", "spark.hoodie.base.path": "/user:pw@host"})
+    WriteOptions.of(given)
+    told = {problem.key for problem in given.problems}
+    assert told == {"spark.hoodie.base.path", "spark.hoodie.index.type", "path"}
+    assert "pw" not in str(given.problems[0])
+
+
+def test_an_unknown_setting_of_the_session_is_named_in_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for _ in range(2):
+        given = collect({"spark.hoodie.index.tipe": "BUCKET", "spark.sql.hoodie.x": "1"})
+        assert not given.problems
+        assert list(given.entries) == ["spark.sql.hoodie.x"]
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "spark.hoodie.index.tipe (the nearest known is hoodie.index.type)" in told
+
+
+def test_settings_of_the_session_for_other_queries_pass() -> None:
+    of_batches = {
+        "spark.hoodie.datasource.read.begin.instanttime": "000",
+        "spark.hoodie.datasource.read.end.instanttime": "20260101000000",
+    }
+    table = {"path": "/t"}
+    assert ReadOptions.parse({**table, **of_batches}).incremental is None
+    assert ReadOptions.parse({**table, **of_batches}, is_stream=True).incremental is None
+    with pytest.raises(OptionError, match="belongs to an incremental query"):
+        ReadOptions.parse({**table, "hoodie.datasource.read.end.instanttime": "20260101000000"})
