@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from hoodie_ds.metadata_table.delta_commit import (
     put_delta_commit,
 )
 from hoodie_ds.metadata_table.file_records import file_records
-from hoodie_ds.metadata_table.joined_keys import JoinedKeys
+from hoodie_ds.metadata_table.joined_keys import JoinedKeys, LostKeysError
 from hoodie_ds.metadata_table.payload import Record
 from hoodie_ds.metadata_table.record_changes import joined_keys, record_changes
 from hoodie_ds.metadata_table.record_keys import file_id
@@ -59,8 +60,11 @@ class MetadataFollower:
         }
         for partition, found in others.items():
             records |= by_file_group(table, partition, found)
-        of_rows, blocks = _of_rows(table, completed, changes)
-        put_delta_commit(table, completed, {**records, **of_rows}, blocks)
+        try:
+            of_rows, blocks = _of_rows(table, completed, changes)
+            put_delta_commit(table, completed, {**records, **of_rows}, blocks)
+        except LostKeysError:  # others have completed the instant, or its data files tell
+            self.before(table, completed, replace(changes, key_files={}))
 
     def after(self, table: Table, timeline: Timeline | None = None) -> None:
         """Do nothing: it knows each instant already."""

@@ -1,8 +1,9 @@
 """Entries of the record index that tasks have made, as the delta commit of their write takes them.
 
-A file of them counts if the commit names it and it is there as it was put, for the index as it is
-now. The keys of all other data files are found in these, as if no task had made entries: a process
-that completes the write of a dead one may find that others have deleted its temporary files.
+A file of them counts if the commit names it and it is there as it was put, by its checksums, for
+the index as it is now. The keys of all other data files are found in these, as if no task had made
+entries: a process that completes the write of a dead one may find that others have deleted its
+temporary files.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
+import xxhash
 
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import CorruptFileError, NotFoundError
@@ -28,6 +30,13 @@ from hoodie_ds.timeline.paths import keys_path
 _PIECE_BYTES: Final = 4 << 20
 
 
+class LostKeysError(CorruptFileError):
+    """A file of a task is gone, or damaged, since its end was read."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is not as it was put", "write again")
+
+
 @dataclass(frozen=True, slots=True)
 class KeyBlock:
     """A log block of entries in a file of a task."""
@@ -37,18 +46,22 @@ class KeyBlock:
     start: int
     size: int
     num_keys: int
+    checksum: str
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield its bytes, few at a time."""
-        with self.storage.open_input(self.path) as file:
-            file.seek(self.start)
-            left = self.size
-            while left:
-                piece = file.read(min(left, _PIECE_BYTES))
-                if not piece:
-                    raise CorruptFileError(f"{self.path} has become shorter", "write again")
-                left -= len(piece)
-                yield piece
+        """Yield its bytes, few at a time; `LostKeysError` if they are not those that were put."""
+        found, left = xxhash.xxh64(), self.size
+        try:
+            with self.storage.open_input(self.path) as file:
+                file.seek(self.start)
+                while piece := file.read(min(left, _PIECE_BYTES)):
+                    found.update(piece)
+                    left -= len(piece)
+                    yield piece
+        except NotFoundError as error:
+            raise LostKeysError(self.path) from error
+        if found.hexdigest() != self.checksum:
+            raise LostKeysError(self.path)
 
     def found(self, keys: list[bytes]) -> Iterator[str]:
         """Yield those of some sorted keys that it has."""
@@ -86,8 +99,8 @@ class JoinedKeys:
         blocks: dict[FileGroupId, list[KeyBlock]] = {}
         files: set[str] = set()
         groups: dict[str, int] = {}
-        for name, (start, size) in sorted(named.items()):
-            body = _end(storage, keys_path(time, name), start, size)
+        for name, (start, checksum) in sorted(named.items()):
+            body = _end(storage, keys_path(time, name), start, checksum)
             if body is None or not body.files <= added.keys():
                 continue
             groups |= {one: num_groups(one) for one in body.groups if one not in groups}
@@ -119,19 +132,20 @@ class _Body:
     blocks: list[tuple[FileGroupId, KeyBlock]]
 
 
-def _end(storage: Storage, path: str, start: int, size: int) -> _Body | None:
+def _end(storage: Storage, path: str, start: int, checksum: str) -> _Body | None:
     """Read what a file says of its blocks; None if it is not there as it was put."""
     try:
         with storage.open_input(path) as file:
-            if file.seek(0, io.SEEK_END) != size:
-                return None
             file.seek(start)
-            found = json.loads(file.read())
+            end = file.read()
     except NotFoundError:
         return None
+    if xxhash.xxh64_hexdigest(end) != checksum:
+        return None
+    found = json.loads(end)
     blocks, at = [], 0
-    for name, num_keys, length in found["blocks"]:
-        block = KeyBlock(storage, path, at, length, num_keys)
+    for name, num_keys, length, hashed in found["blocks"]:
+        block = KeyBlock(storage, path, at, length, num_keys, hashed)
         blocks.append((FileGroupId(RECORD_INDEX, name), block))
         at += length
     return _Body(frozenset(found["files"]), found["groups"], blocks)

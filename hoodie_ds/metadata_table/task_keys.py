@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 
 from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX, is_kept
@@ -55,7 +56,7 @@ class TaskKeys:
     def __init__(self, table: Table, time: str, token: str) -> None:
         self._table, self._time, self._token = table, time, token
         self._epoch_ms = epoch_ms(time, table.properties.timeline_in_utc)
-        self._put_files: dict[str, tuple[int, int]] = {}
+        self._put_files: dict[str, tuple[int, str]] = {}
         self._files: list[str] = []
         self._held: list[tuple[FileGroupId, pa.Array]] = []
         self._num_keys = 0
@@ -86,17 +87,18 @@ class TaskKeys:
         groups |= {i: new_groups(self._table) for i, n in groups.items() if not n and "/" in i}
         if all(groups.values()):  # else the index was dropped meanwhile
             name = f"{self._token}_{len(self._put_files)}"
-            parts: list[tuple[str, int, int]] = []
+            parts: list[tuple[str, int, int, str]] = []
             with self._table.storage.open_output(keys_path(self._time, name)) as file:
                 for index, pieces in held.items():
                     for number, count, block in self._blocks(pieces, groups[index]):
                         file.write(block)
-                        parts.append((file_id(index, number), count, len(block)))
+                        hashed = xxhash.xxh64_hexdigest(block)
+                        parts.append((file_id(index, number), count, len(block), hashed))
                 body = {"files": self._files, "groups": groups, "blocks": parts}
                 end = json.dumps(body).encode()
                 file.write(end)
-            size = sum(size for *_, size in parts)
-            self._put_files[name] = size, size + len(end)
+            size = sum(size for _, _, size, _ in parts)
+            self._put_files[name] = size, xxhash.xxh64_hexdigest(end)
         self._files, self._held, self._num_keys = [], [], 0
 
     def _blocks(

@@ -73,7 +73,7 @@ from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
 from hoodie_ds.table.metadata_table import refuse_metadata_table, wanted_record_index
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW
-from hoodie_ds.table.secondary_index import check_indexed_columns
+from hoodie_ds.table.secondary_index import check_indexed_columns, secondary_indexes
 from hoodie_ds.table.table import (
     Table,
     check_outside_tables,
@@ -354,7 +354,8 @@ class Coordinator:
         if is_other or timeline.digest != plan.timeline.digest:
             plan = self._plan(table, self._properties(table), schema, timeline)
         indexed = indexed_columns(table, plan.avro_schema)
-        return replace(plan, table=table, timeline=timeline, indexed=indexed)
+        secondary = tuple(secondary_indexes(table))
+        return replace(plan, table=table, timeline=timeline, indexed=indexed, secondary=secondary)
 
     def _with_metadata_table(self, table: Table) -> Table:
         """Drop what the options switch off in the metadata table, and make what it lacks."""

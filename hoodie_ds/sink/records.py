@@ -14,8 +14,11 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Mask, one_chunk
 from hoodie_ds.columns.meta_columns import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hoodie_ds.config.enums import Operation
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import RecordKeyError, UnsupportedTableError
+from hoodie_ds.formats.hfile.writer import KEY_BYTES_MAX
 from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.hints import command
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.record.deletes import deletes_among
 from hoodie_ds.record.field_path import resolve
@@ -127,6 +130,38 @@ def check_stored_keys(plan: WritePlan, rows: pa.Table) -> None:
                 f"its key generator makes {column[at].as_py()!r}; give the options for keys that "
                 "its writers use"
             )
+
+
+def check_indexed(plan: WritePlan, keyed: KeyedRows) -> None:
+    """Refuse rows of which an index in the metadata table could have no entry: it is too long.
+
+    Such a commit could not be completed once it is decided.
+    """
+    if plan.keeps_record_index:
+        _check_entries(plan, RECORD_INDEX, keyed.keys)
+    for index in plan.secondary:
+        if index.column in keyed.rows.column_names:
+            values = one_chunk(keyed.rows.column(index.column))
+            if _longest(values) + _longest(keyed.keys) > KEY_BYTES_MAX // 4:  # escaped ones double
+                _check_entries(plan, index.partition, index.keys(values, one_chunk(keyed.keys)))
+
+
+def _longest(column: pa.Array | pa.ChunkedArray) -> int:
+    """Return how many bytes the longest string has; 0 of a column that has none."""
+    is_text = pa.types.is_string(column.type)
+    return pc.max(pc.binary_length(column)).as_py() or 0 if is_text else 0
+
+
+def _check_entries(plan: WritePlan, partition: str, entries: pa.Array | pa.ChunkedArray) -> None:
+    longest = _longest(entries)
+    if longest > KEY_BYTES_MAX:
+        root = plan.table.storage.root
+        drop = command("metadata", "drop", root, "--partition", partition)
+        raise RecordKeyError(
+            f"{root}: a row has {longest} bytes of keys and values in the metadata table's "
+            f"{partition}, which can have {KEY_BYTES_MAX}; shorten them, or write without that "
+            f"index, and if it is there drop it with {drop}"
+        )
 
 
 def distinct_partitions(plan: WritePlan, rows: pa.Table) -> set[str]:

@@ -28,7 +28,7 @@ from hoodie_ds.sink.hidden_columns import (
     without_copies,
 )
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteMetrics
-from hoodie_ds.sink.records import KeyedRows, distinct_partitions
+from hoodie_ds.sink.records import KeyedRows, check_indexed, distinct_partitions
 from hoodie_ds.sink.replay.replay import (
     digest_of,
     digest_of_partitions,
@@ -207,7 +207,9 @@ def _admitted(plan: WritePlan, chunks: Iterable[pa.Table]) -> Iterator[tuple[pa.
         automatic = chunk.column(RECORD_KEY) if has_automatic_keys else None
         is_found = plan.change is not None and LOCATION_COLUMN in chunk.column_names
         stored_in = chunk.column(PARTITION_PATH) if is_found else None
-        yield chunk, KeyedRows(plan, rows, automatic, stored_in)
+        keyed = KeyedRows(plan, rows, automatic, stored_in)
+        check_indexed(plan, keyed)
+        yield chunk, keyed
         row += chunk.num_rows
 
 

@@ -22,7 +22,7 @@ from hoodie_ds.config.enums import (
     Operation,
     TableType,
 )
-from hoodie_ds.config.properties.table_properties import TableProperties
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX, TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.evolution import evolved_avro
@@ -38,7 +38,9 @@ from hoodie_ds.sink.row_merge import RowMerge
 from hoodie_ds.slices.file_slice_reader import FileSliceReader
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.table.fs_view import FileSystemView, WholeView
+from hoodie_ds.table.metadata_table import wanted_record_index
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW, ColumnHistory
+from hoodie_ds.table.secondary_index import SecondaryIndex
 from hoodie_ds.table.table import Table
 from hoodie_ds.table.table_schema import virtual_keys
 from hoodie_ds.timeline.instant import Action
@@ -124,6 +126,7 @@ class WritePlan:
     rows_are_merged: bool = False  # one row a key, merged with the stored one
     rescales: bool = False  # whether the table has `index` only once the write is complete
     indexed: tuple[str, ...] = ()  # columns with statistics in the metadata table
+    secondary: tuple[SecondaryIndex, ...] = ()  # indexes of columns in the metadata table
     history: ColumnHistory = ALL_AS_NOW  # under which names files have the columns
     numbered: str = ""  # the columns as commits number them, if they do
     columns: ColumnChange | None = None  # what becomes of the columns, if there are no rows
@@ -132,6 +135,13 @@ class WritePlan:
     def __getstate__(self) -> dict[str, object]:
         """Send the fields alone; each process computes what follows from them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
+    def keeps_record_index(self) -> bool:
+        """Whether the metadata table has a record index, or gets one."""
+        properties = self.table.properties
+        is_there = RECORD_INDEX in properties.metadata_partitions
+        return is_there or wanted_record_index(properties, self.options) is not None
 
     @property
     def view(self) -> FileSystemView:

@@ -1324,18 +1324,21 @@ _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 _VALUES_FOUND = "tests/integration/test_secondary_lookup.py"
 _OF_TASKS = "tests/integration/test_keys_of_tasks.py"
+_TOO_LONG = "tests/faults/regressions/test_rows_too_long_to_index.py"
 METADATA_TABLES = [
     Mutant(
         "entries of an attempt that has lost are joined",
         Text(
             """sorted(named.items()):
-            body = _end(storage, keys_path(time, name), start, size)
+            body = _end(storage, keys_path(time, name), start, checksum)
             if body is None or not body.files <= added.keys():""",
             """sorted(
-                (one.path.rpartition("/")[2], (storage.read(one.path).rfind(b'{"files"'), one.size))
+                (one.path.rpartition("/")[2], (end, xxhash.xxh64_hexdigest(whole[end:])))
                 for one in storage.list(keys_path(time, "")[:-1])
+                for whole in [storage.read(one.path)]
+                for end in [whole.rfind(b'{"files"')]
             ):
-            body = _end(storage, keys_path(time, name), start, size)
+            body = _end(storage, keys_path(time, name), start, checksum)
             if body is None:""",
         ),
         f"{_OF_TASKS}::test_the_delta_commit_has_the_blocks_of_the_attempt_that_counts",
@@ -1349,9 +1352,27 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a file of entries is taken that others have put in place of the task's",
-        Text("file.seek(0, io.SEEK_END) != size", "False"),
-        f"{_OF_TASKS}::test_keys_of_which_entries_are_lost_are_found_in_the_files[changed]",
-        "log blocks that begin anywhere",
+        Text("xxhash.xxh64_hexdigest(end) != checksum", "False"),
+        f"{_OF_TASKS}::test_keys_of_which_entries_are_lost_are_found_in_the_files[another]",
+        "a commit that is decided and can never be completed",
+    ),
+    Mutant(
+        "damaged entries of a task are joined",
+        Text("found.hexdigest() != self.checksum", "False"),
+        f"{_OF_TASKS}::test_keys_of_which_entries_are_lost_are_found_in_the_files[damaged]",
+        "a metadata table that nobody can read",
+    ),
+    Mutant(
+        "a commit fails whose entries go while they are joined",
+        within("MetadataFollower.before", LostKeysError=KeyError),
+        f"{_OF_TASKS}::test_a_process_goes_on_whose_commit_another_one_completes",
+        "rows are written again that are in the table",
+    ),
+    Mutant(
+        "rows are taken of which no index can have an entry",
+        within("task_writer._admitted", check_indexed=nothing),
+        f"{_TOO_LONG}::test_a_key_that_was_too_long_for_the_record_index",
+        "no later write can complete the commit, nor do without",
     ),
     Mutant(
         "entries count that tasks have made for fewer file groups",

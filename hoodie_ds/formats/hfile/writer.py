@@ -20,7 +20,9 @@ from hoodie_ds.formats.hfile.protobuf import delimited, field
 BLOCK_BYTES: Final = 1 << 20
 """Content of a data block by default, as that of Hudi's option ``hoodie.hfile.block.size``."""
 
-_KEY_BYTES_MAX: Final = (1 << 15) - 1
+KEY_BYTES_MAX: Final = (1 << 15) - 1
+"""Bytes that a key may have."""
+
 _KEY_BYTES: Final = container.ROW.size + container.KEY_TAIL_BYTES
 """What a key has besides its row."""
 _ENTRY_BYTES: Final = container.ENTRY.size + container.KEY_TAIL_BYTES + 1
@@ -97,11 +99,11 @@ class _Writer:
 
     def _check(self, key: bytes) -> None:
         last = self._last_key
-        if len(key) > _KEY_BYTES_MAX or (last is not None and key <= last):
+        if len(key) > KEY_BYTES_MAX or (last is not None and key <= last):
             before = (last or b"")[:100]
             raise RecordKeyError(
                 f"the key {key[:100]!r} of {len(key)} bytes comes after {before!r} in an HFile; "
-                f"keys have to ascend, and have at most {_KEY_BYTES_MAX} bytes"
+                f"keys have to ascend, and have at most {KEY_BYTES_MAX} bytes"
             )
 
     def _put_data(self, first_key: bytes, parts: list[bytes]) -> None:

@@ -12,15 +12,15 @@ from typing import Final, TypeAlias
 KEY_FILES: Final = "_hoodie_ds_key_files"
 """Key of the extra metadata of our commits: JSON of `KeyFiles`."""
 
-KeyFiles: TypeAlias = Mapping[str, tuple[int, int]]
-"""Bytes of each file by its name: of its log blocks, and of all of it."""
+KeyFiles: TypeAlias = Mapping[str, tuple[int, str]]
+"""Each file by its name: how many bytes its log blocks have, and the xxh64 of what follows them."""
 
 
 def key_files_of(extra: Mapping[str, str]) -> KeyFiles:
     """Read what a commit says; nothing if it does not say it."""
     try:
         found = json.loads(extra[KEY_FILES])
-        return {str(name): (int(blocks), int(size)) for name, (blocks, size) in found.items()}
+        return {str(name): (int(size), str(end)) for name, (size, end) in found.items()}
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
