@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask, Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
@@ -25,8 +24,6 @@ from hoodie_ds.table.checksums import check_once
 from hoodie_ds.table.file_slice import BaseFile, FileSlice
 
 _KEYS: Final = pa.schema([pa.field(RECORD_KEY, pa.string())])
-_FIRST_DISORDERED: Final = "\ue000"
-"""From this character on the orders of Java strings and of UTF-8 bytes differ."""
 
 
 class FileLookup(KeyLookup):
@@ -108,7 +105,7 @@ class FileLookup(KeyLookup):
         with context.storage.open_input(base.path) as file:
             made = context.virtual_keys
             reader = BaseFileReader(file, _KEYS, base.path, trusted=base.trusted, made=made)
-            may = _in_range(query.keys, reader.key_range())
+            may = reader.in_key_range(query.keys)
             bloom = reader.bloom_filter() if self._use_bloom and may.any() else None
             if bloom is not None:
                 keys = query.keys.filter(pa.array(may))
@@ -136,11 +133,3 @@ def _located(
     tombstones = np.append(tombstones, np.zeros(len(nowhere), np.bool_))
     by_key = np.argsort(at, kind="stable")
     return RecordLocations(at[by_key], numbers[by_key], tombstones[by_key], num_keys)
-
-
-def _in_range(keys: pa.Array, bounds: tuple[str, str] | None) -> Mask:
-    if bounds is None or max(*bounds[0], *bounds[1], "") >= _FIRST_DISORDERED:
-        return np.ones(len(keys), dtype=np.bool_)
-    inside = pc.and_(pc.greater_equal(keys, bounds[0]), pc.less_equal(keys, bounds[1]))
-    result: Mask = inside.to_numpy(zero_copy_only=False)
-    return result

@@ -22,6 +22,7 @@ from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.slices.base_rows import BaseRows
 from hoodie_ds.slices.file_slice_reader import KEY_FIELD, FileSliceReader, MergeCounts
+from hoodie_ds.slices.key_groups import row_groups_with
 from hoodie_ds.slices.late_columns import Places
 from hoodie_ds.slices.located_records import surely_wins
 from hoodie_ds.slices.log_reader import LogReader, OpenLogs
@@ -157,7 +158,7 @@ class LoggedRows:
     ) -> Iterator[pa.Table]:
         """The rows under the keys of records, where whole rows are merged; with all columns."""
         merge, keys = merger.over(records), records.rows.column(RECORD_KEY)
-        for number in range(base.num_row_groups):
+        for number in sorted(row_groups_with(base, keys, range(base.num_row_groups))):
             at = np.flatnonzero(_hits(self._group(base, number, [RECORD_KEY]), keys))
             if len(at):
                 rows = self._group(base, number, self.reader.schema.names).take(at)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -16,6 +15,7 @@ from hoodie_ds.columns.arrow_columns import Mask, Numbers, one_chunk
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.record.merge.merger import matching
+from hoodie_ds.slices.key_groups import row_groups_with
 
 _AHEAD_ROWS: Final = 1 << 20
 """Rows of a base file whose keys are compared at a time."""
@@ -61,18 +61,40 @@ class BaseRows:
     ) -> Iterator[Mask]:
         """Yield which of the rows that count stay, in order, where only rows with some keys may go.
 
-        `keep` decides of rows with `columns`. Row groups without such keys, as the file's
-        statistics show, are not read.
+        `keep` decides of rows with `columns`. Row groups without such keys, as the file's footer
+        shows, are not read.
         """
         reader = self.reader
-        if reader is None:
-            return
-        numbers = range(reader.num_row_groups) if self.row_groups is None else self.row_groups
-        for may_go, run in groupby(numbers, partial(_may_have, reader, keys)):
+        for may_go, run in self._runs(keys):
             if may_go or self.only_commits is not None:
-                yield from map(keep, replace(self, row_groups=[*run]).large_pieces(columns))
-            else:
+                yield from map(keep, replace(self, row_groups=run).large_pieces(columns))
+            elif reader is not None:
                 yield np.ones(sum(map(reader.rows_in, run)), dtype=np.bool_)
+
+    def merged(
+        self,
+        columns: Sequence[str],
+        compared: Sequence[str],
+        keys: pa.ChunkedArray,
+        keep: Callable[[pa.Table], Mask],
+    ) -> Iterator[tuple[pa.Table, Mask]]:
+        """Yield the rows that count, and which of them stay, as `stays` does.
+
+        They have the columns `compared` where there may be rows with the keys, `columns` elsewhere.
+        """
+        for may_go, run in self._runs(keys):
+            for rows in replace(self, row_groups=run).pieces(compared if may_go else columns):
+                yield rows, keep(rows) if may_go else np.ones(rows.num_rows, dtype=np.bool_)
+
+    def _runs(self, keys: pa.ChunkedArray) -> Iterator[tuple[bool, list[int]]]:
+        """Row groups that follow one another, and whether they may have rows with some keys."""
+        if self.reader is None:
+            return
+        numbers = self.row_groups
+        numbers = range(self.reader.num_row_groups) if numbers is None else numbers
+        found = row_groups_with(self.reader, keys, numbers)
+        for may_go, run in groupby(numbers, found.__contains__):
+            yield may_go, [*run]
 
     def positions(self, keys: pa.ChunkedArray) -> Numbers:
         """Return the position of each key in the file, -1 of one that is in no row or in several.
@@ -83,8 +105,10 @@ class BaseRows:
         reader, wanted, start = self.reader, one_chunk(keys), 0
         if reader is None:
             return positions
-        for number in range(reader.num_row_groups):
-            if _may_have(reader, keys, number):
+        groups = range(reader.num_row_groups)
+        found_in = row_groups_with(reader, keys, groups)
+        for number in groups:
+            if number in found_in:
                 at = start
                 for rows in reader.pieces([RECORD_KEY], [number]):
                     found, which = matching(rows, wanted)
@@ -105,14 +129,3 @@ class BaseRows:
                 held = []
         if held:
             yield pa.concat_tables(held)
-
-
-def _may_have(reader: BaseFileReader, keys: pa.ChunkedArray, number: int) -> bool:
-    """Whether a row group may have one of some record keys."""
-    known = reader.bounds(number, pa.field(RECORD_KEY, pa.string()))
-    if known is None or keys.null_count:
-        return True
-    if known.low is None or known.high is None:
-        return known.values
-    inside = pc.and_(pc.greater_equal(keys, known.low), pc.less_equal(keys, known.high))
-    return bool(pc.any(inside, min_count=0).as_py())

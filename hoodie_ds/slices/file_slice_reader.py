@@ -456,17 +456,19 @@ class FileSliceReader:
         Compared columns are read before the others, in large pieces: each one that is merged into
         needs a hash table of all new keys.
         """
-        if self.merger.needs_complete_rows or isinstance(merge, PartialMerge):
-            for rows in base.pieces(self.needed(columns)):
-                yield rows, merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
-            return
 
         def stays(rows: pa.Table) -> Mask:
-            return merge.keep(self.stored(rows, is_complete=False))
+            return merge.keep(self.stored(rows, isinstance(merge, PartialMerge)))
 
+        if self.merger.needs_complete_rows or isinstance(merge, PartialMerge):
+            yield from base.merged(columns, self.needed(columns), keys, stays)
+            return
         ahead = base.stays(self.compared.names, keys, stays)
+        if not columns:
+            yield from ((without_columns(len(keep)), keep) for keep in ahead)
+            return
         keep = np.zeros(0, dtype=np.bool_)
-        for rows in base.pieces(columns or self.compared.names):
+        for rows in base.pieces(columns):
             while len(keep) < rows.num_rows:
                 keep = np.concatenate([keep, next(ahead)])
             yield rows, keep[: rows.num_rows]

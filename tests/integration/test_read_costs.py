@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from hoodie_ds import HoodieTable
+from hoodie_ds import HoodieTable, sink
+from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.counted_reads import CountedReads
 from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, trips
 
+UNCHECKED = {"hoodie.py.read.verify.checksums": "false"}
 _FOOTER_BYTES = 64 << 10
 """What Arrow reads at a file's end, once."""
 
@@ -61,25 +66,31 @@ def test_rows_are_counted_by_footers_alone(version: str) -> None:
     assert place.reader.count("fare < 0.5") == (fares < 0.5).sum()
 
 
-def test_a_column_of_repeated_values_and_a_key_cost_little() -> None:
-    place = Place(**{BUCKETS: "4"})
-    place.writer.upsert(large(60_000))
-    unchecked = {"hoodie.py.read.verify.checksums": "false"}
-    reader = HoodieTable("/t", unchecked, storage=cast(Storage, place.seen))
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_is_asked_costs_little(kind: str) -> None:
+    """A column of repeated values, a key, and a few rows; first what a slice's logs replace."""
+    place = Place(**{TYPE: kind, BUCKETS: "4", "hoodie.parquet.block.size": "256k"})
+    place.writer.upsert(large(40_000))
+    if kind == "MERGE_ON_READ":
+        place.writer.upsert(trips(("7", "x", 2, 7.0), ("new", "x", 2, 7.0)))
+    logs = sum(".log." in path for path in place.sizes)
+    reader = HoodieTable("/t", UNCHECKED, storage=cast(Storage, place.seen))
 
-    def cost(columns: list[str], where: str | None = None) -> tuple[int, int]:
+    def cost(columns: list[str], where: str | None = None, rows: int = 99_999) -> tuple[int, int]:
         """Files that are opened, and bytes that are read of them."""
         place.seen.bytes.clear()
-        assert reader.scan(columns, where).to_table().num_rows
+        assert reader.scan(columns, where).head(rows).num_rows
         return len(place.seen.bytes), place.seen.bytes.total()
 
     files, whole = cost(reader.schema.names)
-    assert (files, whole > sum(place.sizes.values()) / 2) == (4, True)
-    files, found = cost(["city"])
-    assert (files, found < 5 * _FOOTER_BYTES) == (4, True)
+    assert (files, whole > sum(place.sizes.values()) / 2) == (4 + logs, True)
     assert whole > 8 * _FOOTER_BYTES
+    files, found = cost(["city"])
+    assert (files, found < 5 * _FOOTER_BYTES) == (4 + logs, True)
     files, found = cost(["fare"], "id = 7")
-    assert (files, found < whole / 4) == (1, True)
+    assert (files, found < whole / 8) == (1 + bool(logs), True)
+    files, found = cost(reader.schema.names, rows=9)
+    assert (files <= 2, found < whole / 8) == (True, True)
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
@@ -96,6 +107,47 @@ def test_rows_of_a_known_merge_are_counted_without_the_base_file(version: str) -
     assert counts == [1, 0]
 
 
+def test_keys_are_read_once_to_count_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    pieces = BaseFileReader.pieces
+
+    def noted(self: BaseFileReader, columns: Any, row_groups: Any = None) -> Any:
+        read.append(columns)
+        return pieces(self, columns, row_groups)
+
+    monkeypatch.setattr(BaseFileReader, "pieces", noted)
+    place = Place(**{TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: ""})
+    place.writer.upsert(many(90))
+    place.writer.upsert(trips(("k0", "x", 2, 1.0), ("new", "x", 2, 1.0)))
+    assert place.reader.count() == 91
+    assert read == [["_hoodie_record_key", "ts"]]
+
+
+@pytest.mark.parametrize("has_filters", [True, False])
+def test_keys_that_no_log_file_has_are_not_read(
+    has_filters: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The base file has all keys in one row group, in no order."""
+    monkeypatch.setattr(sink.batch, "has_bloom_filters", lambda _: has_filters)
+    place = Place(
+        **{TYPE: "MERGE_ON_READ", BUCKETS: "1", "hoodie.index.bloom.num_entries": "20000"}
+    )
+    rows = large(20_000)
+    place.writer.upsert(rows.take(np.random.default_rng(7).permutation(20_000)))
+    place.writer.upsert(trips(("1234x", "x", 2, 7.0), ("777x", "x", 2, 7.0)))
+    ((path, _),) = ((p, n) for p, n in place.sizes.items() if p.endswith(".parquet"))
+    footer = pq.ParquetFile(io.BytesIO(place.storage.read(path))).metadata
+    chunks = map(footer.row_group(0).column, range(footer.num_columns))
+    sizes = {chunk.path_in_schema: chunk.total_compressed_size for chunk in chunks}
+    reader = HoodieTable("/t", UNCHECKED, storage=cast(Storage, place.seen))
+    assert reader.count("fare = 7.0") == 2
+    others = place.seen.bytes[path] - sizes["fare"] - footer.serialized_size
+    assert sizes["_hoodie_record_key"] > _FOOTER_BYTES
+    assert (others <= _FOOTER_BYTES) == has_filters
+    assert (others > sizes["_hoodie_record_key"]) != has_filters
+    assert reader.read(["fare"]).num_rows == 20_002
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_few_rows_open_a_file(kind: str) -> None:
     place = Place(**{TYPE: kind, BUCKETS: "4"})
@@ -109,8 +161,9 @@ def test_a_few_rows_open_a_file(kind: str) -> None:
     assert place.reader.scan(["id"]).head(1_000).num_rows == 90
 
 
-@pytest.mark.parametrize("version", ["6", "8", "9"])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "version"), [("COPY_ON_WRITE", "6"), ("MERGE_ON_READ", "6"), ("MERGE_ON_READ", "8")]
+)
 def test_row_groups_without_rows_of_the_range_are_not_read(
     kind: str, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +192,34 @@ def test_row_groups_without_rows_of_the_range_are_not_read(
         rows = place.reader.read_incremental(first, columns=["id"], filter=where)
         assert sorted(rows["id"].to_pylist()) == expected, where
         assert (0 < sum(read) < 1_000) == bool(expected), where
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_bytes_of_other_rows_than_those_of_the_range_are_not_read(kind: str) -> None:
+    """By a query of the range, and by a stream that comes to it."""
+    place = Place(**{TYPE: kind, BUCKETS: "1", VERSION: "9", "hoodie.parquet.block.size": "256k"})
+    place.writer.upsert(large(40_000))
+    first = place.writer.timeline.completed[-1].ended
+    place.writer.upsert(trips(("7", "x", 2, 7.0), ("new", "x", 2, 7.0)))
+    last = place.writer.timeline.completed[-1].ended
+    if kind == "MERGE_ON_READ":
+        place.writer.compact()
+    storage = cast(Storage, place.seen)
+    reader = HoodieTable("/t", UNCHECKED, storage=storage)
+    stream = TableStream(storage, ReadOptions.parse({**UNCHECKED, "path": "/t"}))
+
+    def streamed() -> int:
+        plan = stream.query(first, last).plan()
+        return sum(
+            len(r) for task in plan.tasks for r in plan.executor.read(task, plan.schema.names)
+        )
+
+    assert reader.read().num_rows == 40_001
+    whole = place.seen.bytes.total()
+    for ask in (lambda: reader.read_incremental(first).num_rows, streamed):
+        place.seen.bytes.clear()
+        assert ask() == 2
+        assert place.seen.bytes.total() < whole / 3, ask
 
 
 def test_row_groups_of_every_commit_of_a_range_are_read() -> None:

@@ -256,7 +256,44 @@ WRITTEN_POSITIONS = [
     ),
 ]
 _BASE_ROWS = "tests/unit/slices/test_base_rows.py"
+_KEY_GROUPS = "tests/unit/slices/test_key_groups.py"
 BASE_ROWS = [
+    Mutant(
+        "a key that is not among the first tested by a bloom filter is in no base file",
+        Text("while found != inside and tested < len(wanted):", "if found != inside:"),
+        f"{_KEY_GROUPS}::test_every_key_is_tested_until_one_is_there",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "a row group without statistics has no key",
+        Text("(known is None or known.values) and", "known is not None and"),
+        f"{_KEY_GROUPS}::test_row_groups_that_may_have_keys",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "the ends of the record keys are those of UTF-8",
+        Text('max(*bounds[0], *bounds[1], "") >= _FIRST_DISORDERED', "not bounds"),
+        f"{_KEY_GROUPS}::test_keys_whose_orders_differ",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "rows that a hook merges stay beside the merged ones",
+        Text(
+            "keep(rows) if may_go else np.ones(rows.num_rows, dtype=np.bool_)",
+            "keep(rows) | True",
+        ),
+        f"{_BASE_ROWS}::test_hooks_get_whole_rows_where_keys_may_be",
+        "P3: a replaced row is read beside the new one",
+    ),
+    Mutant(
+        "a hook does not get the last row group of a base file",
+        Text(
+            "sorted(row_groups_with(base, keys, range(base.num_row_groups)))",
+            "sorted(row_groups_with(base, keys, range(base.num_row_groups - 1)))",
+        ),
+        f"{_BASE_ROWS}::test_hooks_get_whole_rows_where_keys_may_be",
+        "P3: committed rows that no query finds",
+    ),
     Mutant(
         "the first key of a row group is not among its keys",
         Text("pc.greater_equal(keys, known.low)", "pc.greater(keys, known.low)"),

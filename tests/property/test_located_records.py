@@ -19,6 +19,7 @@ from tests.merge_hooks import MODE
 from tests.positions import locate_records
 from tests.recombined import recombined
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE, VERSION
+from tests.tiers import by_day
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -30,6 +31,8 @@ OPTIONS = {
 }
 UNCHECKED = {"hoodie.py.read.verify.checksums": "false"}
 STORED = 400
+BY_DAY = [0, 3, 5, 6]
+"""Seeds that have each two of a merge mode, a block format and a version together."""
 KINDS = {"id": pa.string(), "ts": pa.int64(), "v": pa.string(), "_hoodie_is_deleted": pa.bool_()}
 
 
@@ -94,7 +97,7 @@ def options_of(draw: random.Random, seed: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", by_day(range(8), BY_DAY))
 def test_rows_win_by_positions_of_ours_as_by_keys(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +114,7 @@ def test_rows_win_by_positions_of_ours_as_by_keys(
             assert rows_of(tmp_path) == found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", by_day(range(8), BY_DAY))
 def test_rows_win_by_positions_as_by_keys(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,8 @@ _OLD_FOOTER: Final = "com.uber.hoodie.bloomfilter"
 
 _HEADER: Final = struct.Struct(">iibi")
 _GROWTH: Final = struct.Struct(">iii")
+_HEAD_CHARACTERS: Final = 36
+"""As many characters, of base64, as hold both."""
 _VERSION: Final = -1
 _MURMUR: Final = 1
 _POSITIONS_AT_ONCE: Final = 1 << 21
@@ -225,6 +227,21 @@ class BloomFilter:
         for row in self.rows:
             hit |= (row[places] & bits).astype(np.bool_).all(axis=0)
         return hit
+
+
+def share_of_others(kind: str, text: bytes, num_keys: int) -> float:
+    """Return about which share of other keys a stored filter of some keys lets pass.
+
+    Its head alone is read; 1.0 if it is none.
+    """
+    try:
+        data = base64.b64decode(text[:_HEAD_CHARACTERS], validate=True)
+        _, num_hashes, _, num_bits = _HEADER.unpack_from(data)
+        count = _GROWTH.unpack_from(data, _HEADER.size)[2] if kind == "DYNAMIC_V0" else 1
+        used = 1 - math.exp(-num_hashes * num_keys / (count * num_bits))
+        return float(min(1.0, count * used**num_hashes))
+    except (ValueError, struct.error, ArithmeticError):
+        return 1.0
 
 
 def first_hashes(keys: pa.Array) -> UInts:

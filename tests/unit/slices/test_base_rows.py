@@ -16,6 +16,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.slices.base_rows import BaseRows
+from tests.merge_hooks import HOOK, add
 from tests.recombined import recombined
 from tests.tables import BUCKETS, TRIPS, TYPE, trips
 
@@ -60,6 +61,32 @@ def test_keys_are_read_where_they_may_be(
     assert set(read) == groups[compared]
     whole = recombined(tmp_path)
     assert dict(zip(whole["id"].to_pylist(), whole["fare"].to_pylist(), strict=True)) == fares
+
+
+def test_hooks_get_whole_rows_where_keys_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HoodieTable(str(tmp_path), {**MOR, HOOK: "tests.merge_hooks:add"})
+    table.upsert(trips(*STORED))
+    table.upsert(trips(("k0001", "x", 6, 1.5), ("k0999", "x", 6, 2.5)))
+    read: dict[int, list[str]] = {}
+    inner = BaseFileReader.pieces
+
+    def noted(reader: BaseFileReader, columns: Any, row_groups: Any) -> Any:
+        read.update(dict.fromkeys(row_groups, columns))
+        return inner(reader, columns, row_groups)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BaseFileReader, "pieces", noted)
+        rows = table.read(["id", "fare"])
+    first, *others, last = (read[number] for number in sorted(read))
+    assert len(others) > 1
+    assert first == last == table.schema.names
+    assert others == [["id", "fare"]] * len(others)
+    fares = {key: fare for key, _, _, fare in STORED[1:]} | {"k0001": 2.5, "k0999": 1001.5}
+    for found in (rows, recombined(tmp_path, add)):
+        pairs = zip(found["id"].to_pylist(), found["fare"].to_pylist(), strict=True)
+        assert sorted(pairs) == sorted(fares.items())
 
 
 def test_row_groups_of_which_few_rows_count() -> None:
