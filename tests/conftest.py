@@ -15,6 +15,7 @@ from tests.hdfs_server import JARS, HdfsServer, running_hdfs
 from tests.s3_server import MISSING, S3Server, find_versitygw, running, running_versitygw
 from tests.spark import quick_start
 from tests.store_server import StoreServer
+from tests.tiers import beyond
 
 pytest_plugins = ["tests.tally"]
 
@@ -45,6 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(patch.undo)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-in", type=int, default=1, metavar="N", help="run one in N variants of a long test"
+    )
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage while tests are collected: there is none, and they are many."""
@@ -55,8 +62,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)  # after those that the markers leave out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With several workers begin with what takes longest: Spark and the JVM, then other tests."""
+    left_out = beyond(items, config.getoption("one_in"))
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
     if hasattr(config, "workerinput"):
         long = (*_ON_ONE_WORKER, *_ON_ANY_WORKER)
         items.sort(key=lambda item: [not item.nodeid.startswith(place) for place in long])

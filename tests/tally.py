@@ -27,7 +27,8 @@ class Goal(NamedTuple):
     least : int
         The number.
     run : str
-        `full`: runs of `.ci/run`; `optional`: the same, unless it cannot be tried there at all;
+        `full`: runs of `.ci/run`; `optional`: the same, unless it cannot be tried there at all, or
+        is not among the variants of its test that such a run tries;
         `nightly`: `-m nightly`.
     """
 

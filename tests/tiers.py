@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import TypeVar
@@ -55,6 +57,23 @@ def in_turn(
     by_name = [(n, versions[(i + i // 2 + first) % len(versions)]) for i, n in enumerate(found)]
     chosen = [(name, version) for name, version in by_name[::every] if name not in at_night]
     return by_day(product(found, versions), chosen)
+
+
+def beyond(items: Iterable[pytest.Item], one_in: int) -> set[str]:
+    """Return the node ids of the variants of long tests that a run of one in so many leaves out.
+
+    Each test keeps one at least. Which one differs from test to test, so that tests with the same
+    versions and table types have all of them together, and is the same in every run.
+    """
+    variants: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        if any(item.get_closest_marker(mark) for mark in ("slow", "jvm")):
+            variants[item.nodeid.partition("[")[0]].append(item.nodeid)
+    left_out: set[str] = set()
+    for test, found in variants.items():
+        first = zlib.crc32(test.encode()) % min(one_in, len(found))
+        left_out |= {*found} - {*found[first::one_in]}
+    return left_out
 
 
 def _parameters(value: object, marks: Collection[pytest.MarkDecorator]) -> ParameterSet:

@@ -163,7 +163,7 @@ def test_a_write_is_known_wherever_its_process_ends(
     assert sweep(swept.start, swept.play, known, effects) > 50  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1))
+@pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1, every=2))
 def test_a_service_is_known_wherever_its_process_ends(name: str, version: str) -> None:
     killed = SERVICES[name](version=version)
     before = set(visible(killed.start))

@@ -9,6 +9,7 @@ import pytest
 from tests.faults.foreign_pairs import BESIDES, BesidePlay
 from tests.faults.scenarios import VERSIONS
 from tests.faults.schedules import ScheduleError, explore, schedules
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -16,7 +17,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 VERSIONED = [*product([name for name in BESIDES if name != "upgrade"], VERSIONS), ("upgrade", "6")]
 
 
-@pytest.mark.parametrize(("name", "version"), VERSIONED)
+SOME = {(name, VERSIONS[n % 2]) for n, name in enumerate(BESIDES) if name != "upgrade"}
+
+
+@pytest.mark.parametrize(("name", "version"), by_day(VERSIONED, SOME | {("upgrade", "6")}))
 def test_every_schedule_with_another_engine(name: str, version: str) -> None:
     play = BesidePlay(name, version)
     expected = 28 if len(BESIDES[name].phases) == 2 else 7

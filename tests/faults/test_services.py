@@ -10,7 +10,7 @@ from tests.faults.scenarios import VERSIONS
 from tests.faults.schedules import explore, schedules
 from tests.faults.services import Beside, GoneOnWith, Killed, Make, one_in, part_of_schedules
 from tests.tally import GOALS, tally
-from tests.tiers import in_turn
+from tests.tiers import by_day, in_turn
 
 KILLED: dict[str, Make[Killed]] = {
     **rewriting.KILLED,
@@ -66,7 +66,7 @@ def test_each_service_has_a_least_number_of_crash_points() -> None:
     assert {f"crash points, {_service(name)}" for name in KILLED} <= GOALS.keys()
 
 
-@pytest.mark.parametrize(("name", "version"), FEW)
+@pytest.mark.parametrize(("name", "version"), by_day(FEW, [*FEW][::2]))
 def test_the_process_may_end_at_some_operations(name: str, version: str) -> None:
     killed, few = KILLED[name](version=version), FEW[name, version]
     check = one_in(few, killed.check)
@@ -110,7 +110,7 @@ def test_a_twelfth_of_all_schedules(name: str, version: str) -> None:
     tally("schedules of services", explore(play.fresh, play.actors, play.check, orders))
 
 
-@pytest.mark.parametrize(("name", "version"), in_turn(BESIDE, VERSIONS, 1))
+@pytest.mark.parametrize(("name", "version"), in_turn([*BESIDE][1:], VERSIONS, 1, every=2))
 def test_some_schedules(name: str, version: str) -> None:
     play = BESIDE[name](version=version)
     orders = part_of_schedules(name, play.actors, 130)

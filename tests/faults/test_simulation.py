@@ -8,7 +8,7 @@ from hoodie_ds.testing import one_thread
 from tests.faults.simulator import Simulation
 from tests.tally import tally
 
-SEEDS = 40
+SEEDS = 20
 NIGHTLY = 5_000
 
 

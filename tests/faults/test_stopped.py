@@ -23,7 +23,7 @@ def every_operation(name: str, version: str) -> int:
     return number
 
 
-@pytest.mark.parametrize(("name", "version"), in_turn(STOPPED, VERSIONS))
+@pytest.mark.parametrize(("name", "version"), in_turn(STOPPED, VERSIONS, every=2))
 def test_a_process_is_stopped_and_resumes(name: str, version: str) -> None:
     assert every_operation(name, version) > 5
 

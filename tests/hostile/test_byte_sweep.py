@@ -15,8 +15,8 @@ from tests.tables import TRIPS, TYPE, TYPES, trips
 from tests.tally import tally
 from tests.tiers import by_day
 
-STEP = 3
-AT_LEAST = {"COPY_ON_WRITE": 2_500, "MERGE_ON_READ": 3_500}
+STEP = 5
+AT_LEAST = {"COPY_ON_WRITE": 1_500, "MERGE_ON_READ": 2_100}
 
 
 def small_table(path: Path, kind: str) -> HoodieTable:

@@ -156,8 +156,8 @@ def test_random_batches_give_the_model(
         opts["hoodie.bloom.index.update.partition.path"] = "false"
         opts["hoodie.simple.index.update.partition.path"] = "false"
     model = Model(by_event_time, moves)
-    for number in range(7):
-        deletes = not marked and number in (3, 5)
+    for number in range(5):
+        deletes = not marked and number in (2, 4)
         rows: list[Row] = [
             (
                 f"k{draw.randrange(25)}",

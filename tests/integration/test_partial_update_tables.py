@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from tests.merge_hooks import HOOK
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, VERSION
+from tests.tiers import by_day
 
 PAYLOAD = "hoodie.datasource.write.payload.class"
 MODE = "hoodie.table.partial.update.mode"
@@ -151,10 +153,17 @@ def folded(rows: list[dict[str, Any]], *rule: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("marker", [UNAVAILABLE, "?"])
-@pytest.mark.parametrize("by_ts", [True, False])
-@pytest.mark.parametrize("mode", ["IGNORE_DEFAULTS", "FILL_UNAVAILABLE"])
-@pytest.mark.parametrize("kind", TYPES)
+FILLED = [
+    *itertools.product(
+        TYPES, ("IGNORE_DEFAULTS", "FILL_UNAVAILABLE"), (True, False), (UNAVAILABLE, "?")
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "by_ts", "marker"),
+    by_day(FILLED, [case for n, case in enumerate(FILLED) if n.bit_count() % 2]),
+)
 def test_rows_are_filled_value_by_value(
     tmp_path: Path, kind: str, mode: str, by_ts: bool, marker: str
 ) -> None:

@@ -24,7 +24,7 @@ def planted_runs() -> Iterator[PlantedRuns]:
 BY_FILE = sorted(MUTANTS, key=lambda one: ("tests/spark/" not in one.test, one.file))
 """Sorted by the file of their tests, those that start Spark first."""
 
-BY_DAY = 6
+BY_DAY = 2
 """Of how many bugs that follow one another by day one is planted."""
 
 

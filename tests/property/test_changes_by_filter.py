@@ -285,6 +285,7 @@ def test_tables_are_as_the_model_says(data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_many_more_tables(data: st.DataObject) -> None:

@@ -298,6 +298,7 @@ def test_merges_are_as_the_model_says(data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_many_more_merges(data: st.DataObject) -> None:

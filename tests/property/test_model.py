@@ -90,7 +90,7 @@ def values(rows: pa.Table) -> dict[int, int]:
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("event_time", [True, False])
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_table_equals_model(
     tmp_path_factory: Any, table: str, event_time: bool, data: st.DataObject
