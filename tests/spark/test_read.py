@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as sf
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
@@ -22,6 +23,7 @@ from tests.faults.regressions.test_types_and_schemas import table_of_millis
 from tests.golden.golden_tables import FOLDER, assert_rows_equal, expected_rows, unzip_table
 from tests.merge_hooks import HOOK, MODE
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, found, trips
+from tests.tiers import by_day
 
 pytestmark = pytest.mark.spark
 
@@ -281,3 +283,45 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
     ):
         with pytest.raises(OptionError, match=said):
             read(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", by_day(TYPES, ["MERGE_ON_READ"]))
+def test_what_is_asked_costs_little(
+    spark: Any, kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Bytes that Spark reads, beside what Python reads of log files and of keys."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, BUCKETS: "4"})
+    table.upsert(trips(*((f"{n}", "xy"[n % 2], 1, n / 7) for n in range(30_000))))
+    logs = int(kind == "MERGE_ON_READ")
+    if logs:
+        table.upsert(trips(("7", "y", 2, 7.0), ("new", "x", 2, 7.0)))
+    context = spark.sparkContext._jsc.sc()
+    hadoop, vectored = context.hadoopConfiguration(), "parquet.hadoop.vectored.io.enabled"
+    request.addfinalizer(lambda: hadoop.unset(vectored))
+    hadoop.setBoolean(vectored, False)  # its reads, in other threads, are not counted
+
+    def read_until_now() -> int:
+        context.listenerBus().waitUntilEmpty()
+        return int(context.statusStore().executorSummary("driver").totalInputBytes())
+
+    def cost(df: Any) -> tuple[list[tuple[Any, ...]], int]:
+        """The rows, and the bytes that Spark reads for them."""
+        before = read_until_now()
+        return [tuple(row) for row in df.collect()], read_until_now() - before
+
+    read = hoodie_ds.read(spark, str(tmp_path))
+    rows, whole = cost(read)
+    count = len(rows)
+    assert count == 30_000 + logs
+    assert whole > sum(file.stat().st_size for file in tmp_path.rglob("*.parquet")) / 2
+    for df, expected in (
+        (read.agg(sf.count("*")), [(count,)]),
+        (read.groupBy("city").count().orderBy("city"), [("x", count - 15_000), ("y", 15_000)]),
+        (hoodie_ds.read(spark, str(tmp_path), columns="ts", filters="id = 7"), [(1 + logs,)]),
+    ):
+        rows, found = cost(df)
+        assert rows == expected
+        assert found < whole / 3, df
+    rows, found = cost(read.limit(5))
+    assert (len(rows), found < whole / 3) == (5, True)
