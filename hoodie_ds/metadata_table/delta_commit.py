@@ -151,8 +151,7 @@ def log_blocks(partition: str, time: str, entries: Entries) -> bytes:
         encoded = sorted((key.encode(), encode_record(record)) for key, record in there.items())
         blocks += record_block(time, encoded)
     if deleted := sorted(entries.keys() - there.keys()):
-        keys, partitions = pa.array(deleted), pa.array([partition] * len(deleted))
-        blocks += encode_delete_block(keys, partitions, None, time, SCHEMA)
+        blocks += delete_block(partition, time, pa.array(deleted))
     return blocks
 
 
@@ -162,6 +161,11 @@ def record_block(time: str, entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     write_hfile(content, entries, created_ms=0)
     header: dict[int, str] = {HeaderKey.INSTANT_TIME: time, HeaderKey.SCHEMA: SCHEMA}
     return encode_block(BlockType.HFILE_DATA, header, content.getvalue())
+
+
+def delete_block(partition: str, time: str, keys: pa.Array) -> bytes:
+    """Return the log block of records of a partition that are deleted."""
+    return encode_delete_block(keys, pa.repeat(partition, len(keys)), None, time, SCHEMA)
 
 
 def _is_archived(table: Table, timeline: Timeline, time: str) -> bool:
@@ -219,8 +223,9 @@ def _put_log(
     except AlreadyExistsError:  # an earlier attempt's, which may have found other blocks of tasks
         with storage.open_input(path) as file:
             size = file.seek(0, io.SEEK_END)
-    deletes = sum(record is None for record in entries.values())
-    live = len(entries) - deletes + sum(one.num_keys for one in joined)
+    own_deletes = sum(record is None for record in entries.values())
+    deletes = own_deletes + sum(one.num_deletes for one in joined)
+    live = len(entries) - own_deletes + sum(one.num_keys for one in joined)
     return WriteStat(
         group.file_id,
         path,

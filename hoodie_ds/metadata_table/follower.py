@@ -97,6 +97,6 @@ def _of_rows(
             else:
                 records |= in_index(table, metadata, name, completed.time, found)
     for index in secondary:
-        found = secondary_changes(table, metadata, index, completed, changes)
+        found = secondary_changes(table, metadata, index, completed, changes, joined)
         records |= by_file_group(table, index.partition, found, index.hashed)
     return records, joined.blocks

@@ -17,11 +17,10 @@ from typing import Final
 import pyarrow as pa
 import xxhash
 
-from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.formats.hfile.reader import HFile
-from hoodie_ds.formats.log.log_block import read_blocks
-from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id
+from hoodie_ds.formats.log.log_block import BlockType, read_blocks
+from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.timeline.bodies.key_files import KeyFiles
@@ -39,7 +38,7 @@ class LostKeysError(CorruptFileError):
 
 @dataclass(frozen=True, slots=True)
 class KeyBlock:
-    """A log block of entries in a file of a task."""
+    """The log blocks of entries for a file group in a file of a task."""
 
     storage: Storage
     path: str
@@ -47,6 +46,7 @@ class KeyBlock:
     size: int
     num_keys: int
     checksum: str
+    num_deletes: int = 0
 
     def pieces(self) -> Iterator[bytes]:
         """Yield its bytes, few at a time; `LostKeysError` if they are not those that were put."""
@@ -64,8 +64,10 @@ class KeyBlock:
             raise LostKeysError(self.path)
 
     def found(self, keys: list[bytes]) -> Iterator[str]:
-        """Yield those of some sorted keys that it has."""
+        """Yield those of some sorted keys that it has records of."""
         for block in read_blocks(b"".join(self.pieces()), self.path):
+            if block.block_type is not BlockType.HFILE_DATA:
+                continue
             for key, _ in HFile(io.BytesIO(block.content), self.path).get_many(keys):
                 yield key.decode()
 
@@ -74,12 +76,12 @@ class KeyBlock:
 class JoinedKeys:
     """The blocks of tasks for the file groups of record indexes.
 
-    `files` are the paths of the data files whose new keys they have, all of them, and `groups` how
-    many file groups an index has.
+    `files` are the paths of the data files whose changes they have, all of them, by the partition
+    of the metadata table, and `groups` how many file groups an index has.
     """
 
     blocks: Mapping[FileGroupId, list[KeyBlock]] = field(default_factory=dict)
-    files: frozenset[str] = frozenset()
+    files: Mapping[str, Collection[str]] = field(default_factory=dict)
     groups: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -97,29 +99,32 @@ class JoinedKeys:
         index has now.
         """
         blocks: dict[FileGroupId, list[KeyBlock]] = {}
-        files: set[str] = set()
+        files: dict[str, set[str]] = {}
         groups: dict[str, int] = {}
         for name, (start, checksum) in sorted(named.items()):
             body = _end(storage, keys_path(time, name), start, checksum)
-            if body is None or not body.files <= added.keys():
+            if body is None or not set().union(*body.files.values()) <= added.keys():
                 continue
             groups |= {one: num_groups(one) for one in body.groups if one not in groups}
             if body.groups.items() <= groups.items():
-                files |= body.files
+                for partition, paths in body.files.items():
+                    files.setdefault(partition, set()).update(paths)
                 for group, block in body.blocks:
                     blocks.setdefault(group, []).append(block)
-        return cls(blocks, frozenset(files), groups)
+        return cls(blocks, files, groups)
 
-    def placed(self, index: str, keys: Collection[str]) -> Iterator[str]:
-        """Yield those of some keys that have an entry for an index here."""
+    def placed(
+        self, index: str, keys: Collection[str], hashed: Callable[[str], str] = str
+    ) -> Iterator[str]:
+        """Yield those of some keys that have an entry for an index here; see `by_file_group`."""
         if index not in self.groups:
             return
         asked: dict[str, list[bytes]] = {}
-        numbers = file_groups_of(pa.array(keys, pa.string()), self.groups[index])
+        numbers = file_groups_of(pa.array(map(hashed, keys), pa.string()), self.groups[index])
         for number, key in zip(numbers.tolist(), keys, strict=True):
             asked.setdefault(file_id(index, number), []).append(key.encode())
         for name, some in asked.items():
-            for block in self.blocks.get(FileGroupId(RECORD_INDEX, name), ()):
+            for block in self.blocks.get(FileGroupId(folder_of(index), name), ()):
                 yield from block.found(sorted(some))
 
 
@@ -127,7 +132,7 @@ class JoinedKeys:
 class _Body:
     """What the end of a file says of it."""
 
-    files: frozenset[str]
+    files: Mapping[str, Collection[str]]
     groups: Mapping[str, int]
     blocks: list[tuple[FileGroupId, KeyBlock]]
 
@@ -144,8 +149,8 @@ def _end(storage: Storage, path: str, start: int, checksum: str) -> _Body | None
         return None
     found = json.loads(end)
     blocks, at = [], 0
-    for name, num_keys, length, hashed in found["blocks"]:
-        block = KeyBlock(storage, path, at, length, num_keys, hashed)
-        blocks.append((FileGroupId(RECORD_INDEX, name), block))
+    for index, number, num_keys, num_deletes, length, hashed in found["blocks"]:
+        block = KeyBlock(storage, path, at, length, num_keys, hashed, num_deletes)
+        blocks.append((FileGroupId(folder_of(index), file_id(index, number)), block))
         at += length
-    return _Body(frozenset(found["files"]), found["groups"], blocks)
+    return _Body(found["files"], found["groups"], blocks)

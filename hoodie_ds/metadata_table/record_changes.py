@@ -17,7 +17,7 @@ from hoodie_ds.metadata_table.joined_keys import JoinedKeys
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.payload import Record
 from hoodie_ds.metadata_table.record_index import group_of, index_record, record_indexes
-from hoodie_ds.metadata_table.record_keys import groups_among, index_of, indexed_path
+from hoodie_ds.metadata_table.record_keys import folder_of, groups_among, index_of, indexed_path
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.touched_slices import TouchedSlices, slice_reader
 from hoodie_ds.metadata_table.undone_records import Records, undone_records
@@ -40,9 +40,9 @@ def joined_keys(
     """Return what the tasks of a write have made of its entries, if that can be used."""
 
     def num_groups(index: str) -> int:
-        if index != RECORD_INDEX:
+        if folder_of(index) != index:
             return len(metadata.slices(index)) or new_groups(table)
-        return groups_among(names_in(metadata.view.storage, RECORD_INDEX), index)
+        return groups_among(names_in(metadata.view.storage, index), index)
 
     named = changes.key_files
     return JoinedKeys.of(table.storage, instant.time, named, changes.added, num_groups)
@@ -106,7 +106,8 @@ def _written(
     changes: FileChanges,
     joined: JoinedKeys,
 ) -> Iterator[tuple[str, Records]]:
-    left = (one for path, one in changes.added.items() if path not in joined.files)
+    known = joined.files.get(RECORD_INDEX, ())
+    left = (one for path, one in changes.added.items() if path not in known)
     stats = sorted(left, key=lambda one: one.log is None)
     added = {FileGroupId(one.partition_path, one.file_id): one for one in stats}
     replaced = {FileGroupId(*one) for one in changes.replaced_groups}
@@ -119,7 +120,7 @@ def _written(
         for group in () if changes.is_rewrite else replaced & groups:
             gone.update(before.keys(group).to_pylist())
         for group in (group for group in added if group in groups):
-            found, lost = _moved(before, after, added[group], instant.time)
+            found, lost = moved_keys(before, after, added[group], instant.time)
             places |= dict.fromkeys(found.to_pylist(), group)
             gone.update(lost.to_pylist())
         if not (places or gone):
@@ -142,7 +143,7 @@ def _by_index(table: Table, groups: Collection[FileGroupId]) -> Mapping[str, set
     return found
 
 
-def _moved(
+def moved_keys(
     before: TouchedSlices, after: TouchedSlices, stat: WriteStat, time: str
 ) -> tuple[pa.Array, pa.Array]:
     """The keys that a file of a write adds to its file group, and those that it takes from it."""

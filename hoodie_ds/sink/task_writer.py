@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 
@@ -14,7 +14,9 @@ from hoodie_ds.environment import Clock, SystemClock
 from hoodie_ds.formats.admission import admit
 from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.formats.schema_conversion import conform
+from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.index.bucket_index import BucketIndex
+from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.sink.batch import Batch, task_context
 from hoodie_ds.sink.batch_services import with_services
 from hoodie_ds.sink.digest.input_digest import InputDigest
@@ -24,6 +26,7 @@ from hoodie_ds.sink.file_groups.keyed_writer import KeyedWriter
 from hoodie_ds.sink.hidden_columns import (
     LOCATION_COLUMN,
     Assignment,
+    TaskOwnership,
     copies_among,
     without_copies,
 )
@@ -39,6 +42,7 @@ from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.row_merge import RowMerge
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.live_files import naming_remedies
+from hoodie_ds.timeline.bodies.key_files import KeyFiles
 from hoodie_ds.transaction import heartbeat
 from hoodie_ds.transaction.exclusive_commit import heartbeating
 from hoodie_ds.transaction.instant_checks import no_late_files, translate_rollback_errors
@@ -130,7 +134,7 @@ def _write_rows(
         taken = clock.now_ms()
         owns = assignment.ownership(sole_writer, isinstance(plan.index, BucketIndex))
         statuses, staged = writer.close(owns)
-        key_files = {} if context.new_keys is None else context.new_keys.close()
+        key_files = _key_files(plan, context.new_keys, statuses, owns)
     metrics.write_ms, metrics.close_ms = taken - started, clock.now_ms() - taken
     written = tuple(statuses), tuple(staged)
     return TaskCommitMessage(
@@ -144,6 +148,18 @@ def _write_rows(
         assigned_by=assignment.assigned_by,
         key_files=key_files,
     )
+
+
+def _key_files(
+    plan: WritePlan, keys: TaskKeys | None, statuses: Sequence[WriteStatus], owns: TaskOwnership
+) -> KeyFiles:
+    """Put entries of the record index of the keys that a task has written."""
+    if keys is None:
+        return {}
+    if owns.groups and not plan.operation.replaces:
+        stats = [status.stat for status in statuses]
+        keys.find(stats, plan.timeline, plan.avro_schema, plan.may_move_keys)
+    return keys.close()
 
 
 def _writer_class(plan: WritePlan) -> type[KeyedWriter | GlobalWriter | AppendWriter]:

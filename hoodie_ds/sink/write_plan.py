@@ -27,7 +27,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
-from hoodie_ds.index.protocol import Index
+from hoodie_ds.index.protocol import Index, LookupIndex
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.concat_merger import ConcatMerger
@@ -181,6 +181,13 @@ class WritePlan:
         """
         is_logged = self.table.properties.table_type is TableType.MERGE_ON_READ
         return self.operation.merges or is_logged
+
+    @property
+    def may_move_keys(self) -> bool:
+        """Whether a file group may lose a key that another one gets."""
+        index = self.index
+        moves = isinstance(index, LookupIndex) and index.is_global and index.moves_records
+        return moves or self.change is not None
 
     @cached_property
     def taken_schema(self) -> pa.Schema:

@@ -83,10 +83,10 @@ def logged_keys(reader: FileSliceReader, slice_: FileSlice, time: str) -> tuple[
     live, merger = NO_KEYS, reader.merger
     is_plain = isinstance(merger, Merger) and all(part.lacking is None for part in parts)
     if is_plain and parts:
-        live = _among(keys, merger.combine(RecordSet.concat(parts)).live_rows().column(RECORD_KEY))
+        live = among(keys, merger.combine(RecordSet.concat(parts)).live_rows().column(RECORD_KEY))
     is_known = is_plain and (slice_.base is None or not reader.ordering_fields)
     if len(live) < len(keys) and not is_known:
-        live = _among(keys, live_keys(reader, slice_))
+        live = among(keys, live_keys(reader, slice_))
     return live, without(keys, live)
 
 
@@ -95,5 +95,6 @@ def without(keys: pa.Array, others: pa.Array) -> pa.Array:
     return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
 
 
-def _among(keys: pa.Array, others: pa.Array) -> pa.Array:
+def among(keys: pa.Array, others: pa.Array) -> pa.Array:
+    """Return the keys that are among others."""
     return keys.filter(pc.is_in(keys, value_set=others))

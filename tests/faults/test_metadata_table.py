@@ -38,7 +38,7 @@ from tests.faults.stream import Step
 from tests.faults.swept import Sweep
 from tests.integration.test_record_index_kept import assert_indexed
 from tests.metadata_tables import Recorder
-from tests.tables import found, trips
+from tests.tables import PARTITION, found, trips
 from tests.tiers import by_day, in_turn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -226,11 +226,14 @@ def indexed(swept: Sweep, whole: Check) -> Check:
     return check
 
 
+LOGGED = {**MOR, "hoodie.metadata.record.index.enable": "true", PARTITION: ""}
 DELETED = Scenario(BEGUN, (Step(TWO, "delete"), Step(MORE, tasks=2)), {**COW, **RECORDS})
 OF_TASKS: dict[str, tuple[str, Scenario]] = {
     "delete": ("9", DELETED),
     "delete, version 6": ("6", DELETED),
     "upsert": ("6", Scenario(BEGUN, (Step(TWO), Step(MORE, tasks=2)), {**MOR, **RECORDS})),
+    "log files": ("9", Scenario(BEGUN, (Step(TWO, "delete"), Step(MORE)), LOGGED)),
+    "log files, version 6": ("6", Scenario(BEGUN, (Step(TWO, "delete"), Step(MORE)), LOGGED)),
     "rollback": ("9", Scenario(BEGUN, (Step(MORE),), {**COW, **RECORDS}, Step(MORE, tasks=2))),
 }
 """Tables of a version whose tasks make entries of the record index."""

@@ -11,7 +11,9 @@ import xxhash
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.columns.meta_columns import IS_DELETED
-from hoodie_ds.metadata_table import joined_keys, record_changes, task_keys
+from hoodie_ds.config.properties import keys
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
+from hoodie_ds.metadata_table import joined_keys, record_changes, secondary_changes, task_keys
 from hoodie_ds.metadata_table.compaction import put_first_log
 from hoodie_ds.metadata_table.joined_keys import JoinedKeys, KeyBlock, LostKeysError
 from hoodie_ds.metadata_table.task_keys import TaskKeys
@@ -29,15 +31,30 @@ from hoodie_ds.timeline.bodies.key_files import KEY_FILES, KeyFiles, as_extra, k
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import METADATA_TABLE, keys_path, work_folder
-from tests.integration.test_record_index_kept import OF_PARTITIONS, RECORDS, assert_indexed, given
+from tests.integration.test_record_index_kept import (
+    OF_PARTITIONS,
+    RECORDS,
+    assert_indexed,
+    begun,
+    given,
+)
+from tests.integration.test_record_lookup import MOVES
 from tests.integration.test_record_lookup import RECORDS as WITHOUT_TIMELINE
 from tests.integration.test_several_batches import SPAN, stream, writer
-from tests.tables import VERSION, trips
+from tests.tables import PARTITION, TRIPS, TYPE, VERSION, trips
 
 NINE = {**WITHOUT_TIMELINE, VERSION: "9"}
 SMALL = {**NINE, "hoodie.parquet.small.file.limit": "104857600"}
 GROUPS = 2
 """File groups of the record index."""
+LOGGED = {
+    **{key: text for key, text in TRIPS.items() if key != PARTITION},
+    VERSION: "9",
+    TYPE: "MERGE_ON_READ",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": str(GROUPS),
+}
+"""A table of buckets, whose new keys are in log files."""
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 KINDS = [
     ("6", COW),
@@ -87,7 +104,7 @@ def test_keys_are_where_tasks_leave_them(
     table = HoodieTable(str(tmp_path), given(version, kind, RECORDS))
     table.upsert(trips(("a", "x", 1, 1.0)))
     with monkeypatch.context() as patch:
-        patch.delattr(record_changes, "_moved")  # which finds keys in files
+        patch.delattr(record_changes, "moved_keys")  # which finds keys in files
         table.upsert(trips(("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
     assert made(storage)
     assert_indexed(storage)
@@ -112,19 +129,106 @@ def test_a_key_that_one_task_adds_and_another_takes_away_has_moved(tmp_path: Pat
     table.upsert(trips(("a", "y", 2, 2.0)))  # into the file of `c`
     assert made(storage)
     assert_indexed(storage)
-    inner = SubfolderStorage(storage, METADATA_TABLE)
-    newest = file_changes(inner, load_timeline(inner, 2).commits[-1]).added.values()
-    assert not sum(stat.num_deletes for stat in newest)  # in whatever order blocks are merged
+    assert changes(storage) == (1, 0)  # in whatever order blocks are merged
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_task_that_adds_keys_and_takes_others_away(tmp_path: Path) -> None:
+def test_a_task_that_adds_keys_and_takes_others_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     storage = open_storage(str(tmp_path))
-    table = HoodieTable(str(tmp_path), NINE)
+    table = HoodieTable(str(tmp_path), {**SMALL, MOVES: "false"})
+    monkeypatch.delattr(record_changes, "moved_keys")
     for ts, added in enumerate(("ab", "ac")):
         batch = trips(*((key, "x", ts, 1.0) for key in added))
         gone = [bool(ts) and key == "a" for key in added]
         table.upsert(batch.append_column(IS_DELETED, pa.array(gone)))
+    assert changes(storage) == (1, 1)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        pytest.param({VERSION: "6"}, marks=pytest.mark.slow),
+        pytest.param({keys.MERGE_MODE: "COMMIT_TIME_ORDERING"}, marks=pytest.mark.slow),
+    ],
+)
+def test_keys_in_log_files_are_where_tasks_leave_them(
+    tmp_path: Path, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of keys that are there no entry is made, nor of a delete that is too old or of no key."""
+    storage = open_storage(str(tmp_path))
+    table = HoodieTable(str(tmp_path), {**LOGGED, **more})
+    table.upsert(trips(("a", "x", 5, 1.0), ("b", "x", 5, 1.0)))
+    monkeypatch.delattr(record_changes, "moved_keys")  # by which the driver finds keys
+    table.upsert(trips(("a", "x", 6, 1.0), ("b", "x", 4, 1.0), ("c", "x", 5, 1.0)))
+    assert made(storage)
+    assert changes(storage) == (1, 0)
+    assert_indexed(storage)
+    table.delete(trips(("a", "x", 7, None), ("b", "x", 1, None), ("z", "x", 7, None)))
+    assert changes(storage) == (0, 2 if more.keys() - {VERSION} else 1)
+    assert_indexed(storage)
+    table.upsert(trips(("a", "x", 8, 1.0), ("c", "x", 9, 1.0)))
+    assert changes(storage) == (1, 0)
+    assert_indexed(storage)
+    table.compact()
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("kind", [MOR, pytest.param(COW, marks=pytest.mark.slow)])
+def test_values_are_where_tasks_leave_them(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(str(tmp_path))
+    table = begun(tmp_path, "9", kind, {PARTITION: ""})
+    monkeypatch.delattr(secondary_changes, "moved_values")  # by which the driver finds values
+    monkeypatch.delattr(record_changes, "moved_keys")
+    table.upsert(trips(("a", "x", 5, 1.0), ("b", "x", 5, 1.0), ("c", "x", 5, 1.0)))
+    assert made(storage)
+    assert_indexed(storage)
+    table.upsert(trips(("a", "x", 6, 1.0), ("b", "x", 4, 1.0), ("d", "x", 5, 1.0)))
+    assert_indexed(storage)
+    table.delete(trips(("a", "x", 7, None), ("b", "x", 1, None), ("z", "x", 7, None)))
+    assert_indexed(storage)
+    table.rollback()
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_value_that_one_task_adds_and_another_takes_away_has_moved(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    table = begun(tmp_path, "9", COW)
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    table.upsert(trips(("a", "y", 1, 2.0)))
+    assert made(storage)
+    assert changes(storage, "secondary_index_by_ts") == (1, 0)
+    assert_indexed(storage)
+
+
+def changes(storage: Storage, partition: str = RECORD_INDEX) -> tuple[int, int]:
+    """The records and deletes that the newest write has put into an index."""
+    time = open_table(storage).load_timeline().commits[-1].time
+    inner = SubfolderStorage(storage, METADATA_TABLE)
+    recorded = load_timeline(inner, open_table(storage).layout).commit_at(time)
+    assert recorded is not None
+    stats = file_changes(inner, recorded).added.values()
+    found = [stat for stat in stats if stat.partition_path == partition]
+    return sum(stat.num_writes for stat in found), sum(stat.num_deletes for stat in found)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_keys_of_file_groups_that_tasks_share_are_found_by_the_driver(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path))
+    options = {**LOGGED, "hoodie.bucket.index.num.buckets": "1"}
+    HoodieTable(str(tmp_path), options).upsert(trips(("a", "x", 1, 1.0)))
+    batch = trips(("b", "x", 2, 1.0), ("a", "x", 2, 1.0), ("b", "x", 3, 1.0), ("c", "x", 3, 1.0))
+    gone = batch.append_column(IS_DELETED, pa.array([False, False, True, False]))
+    stream(writer(str(tmp_path), options), 0, gone, tasks=2)
+    assert not made(storage)
     assert_indexed(storage)
 
 
@@ -159,10 +263,10 @@ def test_a_task_of_a_table_whose_index_is_gone_leaves_keys_to_the_driver(tmp_pat
     HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0)))
     rows = trips(("b", "x", 1, 1.0))
     batch = writer(str(tmp_path), NINE).begin(rows.schema)
-    keys = TaskKeys(batch.table, batch.proposed_time, "0-0-0")
+    of_task = TaskKeys(batch.table, batch.proposed_time, "0-0-0")
     open_storage(str(tmp_path)).delete(f"{METADATA_TABLE}/record_index")
-    keys.add("x/f.parquet", FileGroupId("x", "f"), rows["id"].chunks)
-    assert keys.close() == {}
+    of_task.add("x/f.parquet", FileGroupId("x", "f"), rows["id"].chunks)
+    assert of_task.close() == {}
 
 
 def made_again(storage: Storage, _: str) -> None:
@@ -221,7 +325,7 @@ def test_entries_of_a_file_that_the_commit_has_not_do_not_count(tmp_path: Path) 
     for added in (stats, {}):
         of_tasks = message.key_files, added, lambda _: GROUPS
         found = JoinedKeys.of(storage, str(message.instant_time), *of_tasks)
-        assert found.files == added.keys()
+        assert found.files.get(RECORD_INDEX, set()) == added.keys()
         assert bool(found.blocks) == bool(added)
 
 
@@ -279,29 +383,32 @@ def test_what_a_commit_says_badly_it_does_not_say(text: str) -> None:
     assert key_files_of(as_extra({"f": (1, "2")})) == {"f": (1, "2")}
 
 
+@pytest.mark.parametrize("options", [NINE, LOGGED])
 def test_what_the_driver_reads_does_not_grow_with_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It opens no data file, and all that it puts into the index are the blocks of the task."""
     monkeypatch.setattr(task_keys, "LEAST_KEYS", 100)
-    few, many = (committed(tmp_path / str(count), count) for count in (100, 1_000))
+    few, many = (committed(tmp_path / str(count), count, options) for count in (100, 1_000))
     assert few[0] == many[0] == 0
     assert abs(many[1] - few[1]) < 200  # digits of numbers and of statistics
-    assert committed(tmp_path / "10", 10)[0] == 1
+    assert committed(tmp_path / "10", 10, options)[0] > 0
 
 
-def committed(path: Path, count: int) -> tuple[int, int]:
+def committed(path: Path, count: int, options: dict[str, str]) -> tuple[int, int]:
     """Data files that a commit of new rows opens, and the bytes that it puts, without blocks."""
-    HoodieTable(str(path), NINE).upsert(trips(("a", "x", 1, 1.0)))
+    HoodieTable(str(path), options).upsert(trips(*((key, "x", 1, 1.0) for key in "abc")))
     recorder = Recorder()
-    coordinator = writer(str(path), NINE, FaultyStorage(open_storage(str(path)), recorder=recorder))
+    storage = FaultyStorage(open_storage(str(path)), recorder=recorder)
+    coordinator = writer(str(path), options, storage)
     rows = trips(*((f"k{number:04}", "x", 1, 1.0) for number in range(count)))
     batch = coordinator.begin(rows.schema)
     message = write_task(batch, TaskId(), None, rows.to_batches(), sole_writer=True)
     recorder.operations.clear()
     coordinator.commit([message])
     done = recorder.operations
-    read = {one.path for one in done if one.path.endswith(".parquet") and one.kind not in MUTATING}
+    data = [one.path for one in done if one.kind not in MUTATING and one.path[:8] != ".hoodie/"]
+    read = {path for path in data if ".parquet" in path or ".log." in path}
     assert_indexed(open_storage(str(path)))
     blocks = sum(size for size, _ in message.key_files.values())
     return len(read), sum(one.size for one in done) - blocks

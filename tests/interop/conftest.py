@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hoodie_ds.metadata_table import task_keys
 from tests.interop.jvm_hudi import JvmHudi, JvmHudiMissingError, find_installation
 
 
@@ -19,3 +20,10 @@ def jvm_hudi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JvmHudi]:
         pytest.skip(str(missing))
     with JvmHudi(installation, tmp_path_factory.mktemp("jvm"), os.environ) as oracle:
         yield oracle
+
+
+@pytest.fixture
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks make the index's entries of few rows, too, and a block of each file."""
+    monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
+    monkeypatch.setattr(task_keys, "_MOST_KEYS", 1)

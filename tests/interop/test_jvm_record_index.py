@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hoodie_ds import HoodieTable
-from hoodie_ds.metadata_table import task_keys
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
@@ -21,7 +20,7 @@ from tests.rows import assert_same_rows
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, found, trips
 from tests.tiers import by_day
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("by_tasks")]
 
 METADATA = {"hoodie.metadata.enable": "true", "hoodie.compact.inline": "false"}
 OF_TABLE = {
@@ -42,13 +41,6 @@ OURS = {
 }
 DROPPING = {"hoodie.metadata.enable": "false"}
 KINDS = [(version, kind) for version in ("6", "8", "9") for kind in TYPES]
-
-
-@pytest.fixture(autouse=True)
-def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks make the entries of few keys, too, and a block of each file."""
-    monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
-    monkeypatch.setattr(task_keys, "_MOST_KEYS", 1)
 
 
 @pytest.mark.parametrize(

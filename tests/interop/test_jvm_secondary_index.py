@@ -18,7 +18,7 @@ from tests.rows import assert_same_rows
 from tests.tables import TYPE, TYPES, trips
 from tests.tiers import by_day
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("by_tasks")]
 
 KINDS = [(version, kind) for version in "89" for kind in TYPES]
 SKIPPING = "hoodie.enable.data.skipping"

@@ -1383,7 +1383,10 @@ METADATA_TABLES = [
     ),
     Mutant(
         "entries count of data files that the commit lacks",
-        Text("body is None or not body.files <= added.keys()", "body is None"),
+        Text(
+            "body is None or not set().union(*body.files.values()) <= added.keys()",
+            "body is None",
+        ),
         f"{_OF_TASKS}::test_entries_of_a_file_that_the_commit_has_not_do_not_count",
         "keys of files that the commit has merged with staged rows, deleted ones among them",
     ),
@@ -1425,7 +1428,7 @@ METADATA_TABLES = [
     ),
     Mutant(
         "the driver finds keys, too, of which tasks have made entries",
-        Text(" if path not in joined.files)", ")"),
+        Text("known = joined.files.get(RECORD_INDEX, ())", "known = ()"),
         f"{_OF_TASKS}::test_what_the_driver_reads_does_not_grow_with_rows",
         "a commit takes longer with each row",
     ),
@@ -1437,6 +1440,42 @@ METADATA_TABLES = [
         ),
         f"{_OF_TASKS}::test_a_task_that_adds_keys_and_takes_others_away",
         "keys of deleted rows stay in the index",
+    ),
+    Mutant(
+        "a task finds keys in file groups that other tasks write to",
+        Text("if owns.groups and not plan.operation.replaces:", "if True:"),
+        f"{_OF_TASKS}::test_keys_of_file_groups_that_tasks_share_are_found_by_the_driver",
+        "a key that another task has deleted stays in the index",
+    ),
+    Mutant(
+        "a task deletes a key that another places anew",
+        Text("if not (may_move and len(lost)):", "if True:"),
+        f"{_OF_TASKS}::test_a_key_that_one_task_adds_and_another_takes_away_has_moved",
+        "whether a row is found depends on the order of blocks of one time",
+    ),
+    Mutant(
+        "a value is deleted that a task has placed anew",
+        Text(".difference(joined.placed(index.partition, gone, index.hashed))", ""),
+        f"{_OF_TASKS}::test_a_value_that_one_task_adds_and_another_takes_away_has_moved",
+        "whether a query finds a row depends on the order of blocks of one time",
+    ),
+    Mutant(
+        "the driver finds values, too, of which tasks have made entries",
+        Text("known = joined.files.get(index.partition, ())", "known = ()"),
+        f"{_OF_TASKS}::test_values_are_where_tasks_leave_them[MERGE_ON_READ]",
+        "a commit takes longer with each row",
+    ),
+    Mutant(
+        "a task makes entries of keys that the index has already",
+        Text("else one._replace(keys=without(one.keys, there))", "else one"),
+        f"{_OF_TASKS}::test_keys_in_log_files_are_where_tasks_leave_them",
+        "the index grows with each update",
+    ),
+    Mutant(
+        "a task deletes keys that the index does not have",
+        Text("yield one._replace(keys=among(one.keys, there))", "yield one"),
+        f"{_OF_TASKS}::test_keys_in_log_files_are_where_tasks_leave_them",
+        "the place of a key goes with a delete elsewhere",
     ),
     Mutant(
         "tasks make entries of a file that the next micro-batch of the instant rewrites",
@@ -1525,15 +1564,15 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a secondary index keeps the values that rows had before",
-        Text("return dict.fromkeys(gone - there) |", "return"),
+        Text("return dict.fromkeys(lost - there) |", "return"),
         f"{_VALUES_KEPT}::test_writes_and_a_rollback_keep_the_values[v9_mor_files_ri_si]",
         "it grows with every write, and look-ups find keys in vain",
     ),
     Mutant(
         "a row that moves takes its value out of a secondary index",
         Text(
-            "dict.fromkeys(gone - there) | dict.fromkeys(there, _THERE)",
-            "dict.fromkeys(there, _THERE) | dict.fromkeys(gone)",
+            "dict.fromkeys(lost - there) | dict.fromkeys(there, THERE)",
+            "dict.fromkeys(there, THERE) | dict.fromkeys(lost)",
         ),
         f"{_VALUES_KEPT}::test_a_row_that_moves_keeps_its_value",
         "Hudi does not find the row by its value",
@@ -1679,7 +1718,7 @@ METADATA_TABLES = [
     Mutant(
         "a metadata table with partitions that nobody keeps is written to",
         always("is_kept_partition", True),
-        f"{_KEPT}::test_partitions_that_cannot_be_kept_are_refused[files,expr_index_a-expr]",
+        f"{_KEPT}::test_partitions_that_cannot_be_kept_are_refused[files,strange-strange]",
         "an index is out of date, and rows are lost by it without an error",
     ),
     Mutant(
