@@ -52,6 +52,12 @@ class MetadataOptions(OptionGroup):
         "key may be in several partitions; by default it is made for "
         "hoodie.index.type=RECORD_LEVEL_INDEX. From table version 8 on.",
     )
+    expression_index: Option[bool | None] = Option(
+        "hoodie.metadata.index.expression.enable",
+        BOOLEAN,
+        "Whether indexes of expressions stay. Writes here cannot keep them: with true a table that "
+        "has one is refused, else a write drops them alone, as Hudi does by default.",
+    )
     record_index_groups: Option[int] = Option(
         "hoodie.metadata.global.record.level.index.min.filegroup.count",
         POSITIVE_INT,

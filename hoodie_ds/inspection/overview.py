@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.config.enums import TableType
-from hoodie_ds.config.properties.table_properties import is_kept
+from hoodie_ds.config.properties.table_properties import expression_indexes, is_kept
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.hints import exactly, lost_partition
 from hoodie_ds.inspection.damaged_instants import empty_instants
@@ -192,5 +192,7 @@ def _metadata_remarks(table: Table) -> Iterator[str]:
     if lost:
         drop = command_to_drop(table, lost)
         yield f"writes cannot keep {', '.join(lost)} of its metadata table: {drop} drops that alone"
+        if expressions := expression_indexes(table.properties):
+            yield f"writes drop {', '.join(sorted(expressions))} by default"
     elif table.properties.metadata_partitions and not is_kept(table.properties):
         yield "it has a metadata table: writes need hoodie.metadata.enable=false, which drops it"

@@ -45,7 +45,12 @@ from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.index_definitions import define_index
-from hoodie_ds.table.metadata_table import Scope, record_index, wanted_record_index
+from hoodie_ds.table.metadata_table import (
+    Scope,
+    dropped_indexes,
+    record_index,
+    wanted_record_index,
+)
 from hoodie_ds.table.table import Table, check_unchanged, update_properties
 from hoodie_ds.table.table_schema import declared_avro, numbered_columns
 from hoodie_ds.timeline.bodies.commit_metadata import SCHEMA_KEY, CommitMetadata, WriteStat
@@ -134,6 +139,7 @@ def switched_off(table: Table, options: MetadataOptions) -> frozenset[str]:
         PARTITION_STATS: options.partition_stats,
     }
     off = [name for name, on in switches.items() if on is False and options.drops]
+    off += dropped_indexes(table.properties, options)
     return frozenset(with_dependents(off, table.properties.metadata_partitions))
 
 

@@ -71,7 +71,11 @@ from hoodie_ds.storage.probe import check_condition_obeyed
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.sync.followers import followers
 from hoodie_ds.table.hashing_config import agreed_buckets
-from hoodie_ds.table.metadata_table import refuse_metadata_table, wanted_record_index
+from hoodie_ds.table.metadata_table import (
+    dropped_indexes,
+    refuse_metadata_table,
+    wanted_record_index,
+)
 from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from hoodie_ds.table.secondary_index import check_indexed_columns, secondary_indexes
 from hoodie_ds.table.table import (
@@ -466,5 +470,6 @@ class Coordinator:
         properties = table.properties
         properties.check_writable()
         check_agreement(self.options, agreed_buckets(table, self.options.num_buckets))
-        refuse_metadata_table(table, self.options)
+        dropped = dropped_indexes(properties, self.options.metadata)
+        refuse_metadata_table(table, self.options, dropped)
         return properties

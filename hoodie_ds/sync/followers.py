@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from hoodie_ds.config.properties.table_properties import is_kept
+from hoodie_ds.config.properties.table_properties import expression_indexes, is_kept
 from hoodie_ds.config.service_switches import Service
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.environment import Clock, IdSource
@@ -99,7 +99,9 @@ class Follower(Protocol):
 
 def own_followers(table: Table) -> tuple[Follower, ...]:
     """Return the followers that a table has by its properties, in every process."""
-    return (MetadataFollower(),) if is_kept(table.properties) else ()
+    # A write drops those, but first a recovery completes what came before.
+    others = expression_indexes(table.properties)
+    return (MetadataFollower(),) if is_kept(table.properties, others) else ()
 
 
 def followers(

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from hoodie_ds.config.properties import keys
-from hoodie_ds.config.properties.table_properties import SECONDARY_INDEX
+from hoodie_ds.config.properties.table_properties import EXPRESSION_INDEX, SECONDARY_INDEX
 from hoodie_ds.errors import CorruptFileError, NotFoundError
 from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.paths import INDEX_DEFINITIONS
 
 T = TypeVar("T")
 
-_OF_COLUMNS: Final = (SECONDARY_INDEX, "expr_index_")
+_OF_COLUMNS: Final = (SECONDARY_INDEX, EXPRESSION_INDEX)
 """Beginnings of the names of indexes that users create of columns."""
 
 

@@ -22,6 +22,7 @@ from hoodie_ds.config.properties.table_properties import (
     RECORD_INDEX,
     SECONDARY_INDEX,
     TableProperties,
+    expression_indexes,
     is_kept,
     is_kept_partition,
     properties_file,
@@ -31,7 +32,7 @@ from hoodie_ds.errors import NotFoundError, OptionError
 from hoodie_ds.hints import command
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
-from hoodie_ds.table.index_definitions import index_definition
+from hoodie_ds.table.index_definitions import index_definition, undefine_indexes
 from hoodie_ds.table.secondary_index import kept_indexes
 from hoodie_ds.table.table import Table, update_properties
 from hoodie_ds.timeline.loading import load_timeline
@@ -55,8 +56,19 @@ def has_bloom_filters(properties: TableProperties) -> bool:
     return BLOOM_FILTERS in properties.metadata_partitions
 
 
-def refuse_metadata_table(table: Table, options: WriteOptions) -> None:
-    """Refuse a metadata table that cannot be kept unless ``hoodie.metadata.enable`` is false."""
+def dropped_indexes(properties: TableProperties, options: MetadataOptions) -> frozenset[str]:
+    """Return the indexes of expressions, if writes drop them by some options."""
+    stay = options.expression_index or not options.drops
+    return frozenset() if stay else expression_indexes(properties)
+
+
+def refuse_metadata_table(
+    table: Table, options: WriteOptions, dropped: Collection[str] = ()
+) -> None:
+    """Refuse a metadata table that cannot be kept unless ``hoodie.metadata.enable`` is false.
+
+    `dropped` are partitions that the caller drops.
+    """
     properties, enabled = table.properties, options.metadata_enable
     if not properties.metadata_partitions:
         return
@@ -69,8 +81,9 @@ def refuse_metadata_table(table: Table, options: WriteOptions) -> None:
             f"table {properties.name!r} has a metadata table, which this drops, and "
             f"{MetadataOptions.drops.key}=false forbids that; leave one of them out",
         )
-    partitions, lost = properties.metadata_partitions, list(not_kept(table))
-    if is_kept(properties) and not lost and _is_there(table.storage):
+    partitions = properties.metadata_partitions
+    lost = [name for name in not_kept(table) if name not in dropped]
+    if is_kept(properties, dropped) and not lost and _is_there(table.storage):
         return
     unique = alone = ""
     if properties.partition_fields and record_index(table) == "table":
@@ -175,8 +188,11 @@ def drop_partitions(table: Table, dropped: Collection[str], now_ms: int) -> Tabl
     """Drop partitions of a table's metadata table; it goes with the last one.
 
     First the property, then the files: a reader that still sees the property fails, rather than
-    trust a metadata table that is out of date. Definitions stay, by which Hudi makes indexes again.
+    trust a metadata table that is out of date. Definitions stay, by which Hudi makes indexes again;
+    but its queries fail where an index of an expression has a definition alone.
     """
+    if not {*table.properties.metadata_partitions}.issubset(dropped):
+        undefine_indexes(table, expression_indexes(table.properties).intersection(dropped))
     changed, removed = dict[str, str](), list[str]()
     if RECORD_INDEX in dropped and _defined(table) is None:
         changed[keys.KEYS_WERE_INDEXED] = "true"

@@ -194,7 +194,7 @@ def test_a_table_of_another_version(table: Path, version: str) -> None:
 
 
 def test_a_table_with_a_metadata_table(table: Path) -> None:
-    there = "hoodie.table.metadata.partitions=files,expr_index_a"
+    there = "hoodie.table.metadata.partitions=files,strange"
     edit(table, "hoodie.table.name", f"{there}\nhoodie.table.name")
     refused(table, OptionError, "hoodie.metadata.enable", "files", "false")
 

@@ -154,7 +154,7 @@ def in_metadata_table(path: Path) -> set[Path]:
 
 
 @pytest.mark.parametrize(
-    ("listed_as", "lost"), [("files,secondary_index_a", "sec"), ("files,expr_index_a", "expr")]
+    ("listed_as", "lost"), [("files,secondary_index_a", "sec"), ("files,strange", "strange")]
 )
 def test_partitions_that_cannot_be_kept_are_refused(
     tmp_path: Path, listed_as: str, lost: str
@@ -164,6 +164,20 @@ def test_partitions_that_cannot_be_kept_are_refused(
     path.write_text(path.read_text().replace("partitions=files", f"partitions={listed_as}"))
     with pytest.raises(OptionError, match=f"cannot keep {lost}"):
         table.upsert(trips(("b", "x", 1, 1.0)))
+
+
+def test_a_dead_write_is_recorded_before_an_expression_index_goes(tmp_path: Path) -> None:
+    table = begun(tmp_path, "9", KINDS[0])
+    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/files/*")
+    killed = FaultyStorage(LocalStorage(str(tmp_path)), [dies])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(tmp_path), TRIPS, storage=killed).upsert(trips(("a", "x", 1, 2.0)))
+    path = tmp_path / ".hoodie/hoodie.properties"
+    path.write_text(path.read_text().replace("partitions=files", "partitions=files,expr_index_a"))
+    table.upsert(trips(("b", "x", 1, 1.0)))
+    assert len(table.timeline.commits) > 2
+    assert_kept(tmp_path)
+    assert table.properties.metadata_partitions == ("files",)
 
 
 def test_one_that_is_being_built_is_refused(tmp_path: Path) -> None:

@@ -1364,11 +1364,26 @@ _OF_TASKS = "tests/integration/test_keys_of_tasks.py"
 _TOO_LONG = "tests/faults/regressions/test_rows_too_long_to_index.py"
 METADATA_TABLES = [
     Mutant(
+        "a write leaves an expression index that it does not keep",
+        Text("    off += dropped_indexes(table.properties, options)\n", ""),
+        "tests/golden/test_secondary_indexes.py"
+        "::test_a_write_drops_an_expression_index_alone_and_says_so",
+        "Hudi's queries by the index miss rows",
+    ),
+    Mutant(
+        "a write that is completed beside an expression index is not recorded",
+        Text(
+            "if is_kept(table.properties, others) else ()", "if is_kept(table.properties) else ()"
+        ),
+        f"{_KEPT}::test_a_dead_write_is_recorded_before_an_expression_index_goes",
+        "a metadata table that is kept lacks files",
+    ),
+    Mutant(
         "entries of an attempt that has lost are joined",
         Text(
             """sorted(named.items()):
             body = _end(storage, keys_path(time, name), start, checksum)
-            if body is None or not body.files <= added.keys():""",
+            if body is None or not set().union(*body.files.values()) <= added.keys():""",
             """sorted(
                 (one.path.rpartition("/")[2], (end, xxhash.xxh64_hexdigest(whole[end:])))
                 for one in storage.list(keys_path(time, "")[:-1])

@@ -50,6 +50,7 @@ _KEEPING: Final = (
 BLOOM_FILTERS: Final = "bloom_filters"
 RECORD_INDEX: Final = "record_index"
 SECONDARY_INDEX: Final = "secondary_index_"
+EXPRESSION_INDEX: Final = "expr_index_"
 """Beginning of the names of partitions of a metadata table that index the values of a column."""
 _KEPT: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS, RECORD_INDEX})
 
@@ -417,11 +418,20 @@ def _check_checksum(raw: Mapping[str, str], path: str, database: str | None, nam
         )
 
 
-def is_kept(properties: TableProperties) -> bool:
-    """Whether a table has a metadata table that all writes here keep up to date."""
-    partitions = properties.metadata_partitions
+def is_kept(properties: TableProperties, without: Collection[str] = ()) -> bool:
+    """Whether a table has a metadata table that all writes here keep up to date.
+
+    Or that they would keep, `without` some of its partitions.
+    """
+    partitions = [name for name in properties.metadata_partitions if name not in without]
     is_built = not properties.raw.get(keys.METADATA_PARTITIONS_INFLIGHT)
     return bool(partitions) and all(map(is_kept_partition, partitions)) and is_built
+
+
+def expression_indexes(properties: TableProperties) -> frozenset[str]:
+    """Return the partitions of a metadata table that are indexes of expressions."""
+    names = properties.metadata_partitions
+    return frozenset(name for name in names if name.startswith(EXPRESSION_INDEX))
 
 
 def is_kept_partition(name: str) -> bool:
