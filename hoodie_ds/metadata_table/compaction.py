@@ -85,8 +85,11 @@ def is_due(timeline: Timeline, most: int) -> bool:
     return bool(timeline.pending_compactions or _due(timeline, most))
 
 
-def compact_if_due(metadata: MetadataTable, most: int | None = None) -> bool:
+def compact_if_due(metadata: MetadataTable, most: int | None = None, begun: str = "") -> bool:
     """Compact if enough delta commits followed the newest compaction, or one is pending.
+
+    `begun` is the time of the table's instant whose delta commit comes next, which has that time,
+    too: it may be the next millisecond.
 
     Returns whether it did. It waits while an older instant of the table is pending: what that has
     recorded must not get into a base file before it counts, and Hudi does not roll back what is
@@ -94,7 +97,11 @@ def compact_if_due(metadata: MetadataTable, most: int | None = None) -> bool:
     """
     pending = metadata.timeline.pending_compactions
     time = pending[0].time if pending else _due(metadata.timeline, most or _DELTA_COMMITS)
-    if not time or any(padded(found.time) < time for found in _awaited(metadata)):
+    awaited = {padded(found.time) for found in _awaited(metadata)}
+    if time and time == begun:
+        awaited.discard(begun)
+        time = following(time)
+    if not time or any(one <= time for one in awaited):
         return False
     storage = metadata.view.storage
     instant = Instant(time, Action.COMPACTION, State.REQUESTED, layout=metadata.timeline.layout)

@@ -79,7 +79,7 @@ def put_delta_commit(
         return
     current = open_table(table.storage)
     if is_due(timeline, delta_commits(current.properties)):
-        look_after(current)
+        look_after(current, instant.time)
         listed, timeline = _seen(storage, instant, groups)
     stats = []
     for group in groups:

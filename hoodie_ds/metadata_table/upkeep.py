@@ -35,14 +35,16 @@ _MOST: Final = 30
 """Commits that stay, and of which there may be before the oldest are archived."""
 
 
-def look_after(table: Table) -> None:
+def look_after(table: Table, begun: str = "") -> None:
     """Compact, clean and archive the metadata table of a table, if that is due.
 
-    It is right without that, so an error is logged, and the next instant of the table tries again.
+    `begun` is as for `compact_if_due`. The metadata table is right without that, so an error is
+    logged, and the next instant of the table tries again.
     """
     try:
         metadata = MetadataTable.open(table, table.load_timeline())
-        if metadata is None or not compact_if_due(metadata, delta_commits(table.properties)):
+        most = delta_commits(table.properties)
+        if metadata is None or not compact_if_due(metadata, most, begun):
             return
         for service in (_clean, _archive):
             changed = MetadataTable.open(table, metadata.data)

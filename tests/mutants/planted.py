@@ -2954,10 +2954,17 @@ READS = [
         "Hudi's archiving of the table stops, and reads merge all of its history",
     ),
     Mutant(
+        "a metadata table is compacted at the time of the instant that comes next",
+        Text("if time and time == begun:", "if not time:"),
+        "tests/faults/regressions/test_times_of_the_metadata_table.py"
+        "::test_an_instant_followed_the_last_one_after_a_millisecond[9]",
+        "readers miss the instant there, and list folders for good",
+    ),
+    Mutant(
         "a log file is put beside a plan that the same process has just put",
         Text(
-            "look_after(current)\n        listed, timeline = _seen",
-            "look_after(current)\n        _, _ = _seen",
+            "look_after(current, instant.time)\n        listed, timeline = _seen",
+            "look_after(current, instant.time)\n        _, _ = _seen",
         ),
         f"{_KEPT}::test_it_stays_small_in_a_long_stream",
         "files that are in no slice are not listed",
