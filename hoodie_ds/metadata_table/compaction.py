@@ -133,6 +133,12 @@ def put_once(storage: Storage, path: str, data: bytes) -> bytes:
     return data
 
 
+def put_pending(storage: Storage, instant: Instant) -> None:
+    """Put the requested and the inflight file of an instant."""
+    for state in (State.REQUESTED, State.INFLIGHT):
+        put_once(storage, instant_path(instant.at(state)), b"")
+
+
 def put_first_log(storage: Storage, partition: str, number: int, time: str) -> None:
     """Put the log file with which a file group begins: it deletes nothing."""
     log = LogFileName(file_id(partition, number), time, 1, ATTEMPT)

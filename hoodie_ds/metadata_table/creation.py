@@ -29,7 +29,13 @@ from hoodie_ds.errors import OptionError, TimelineError, UnsupportedTableError
 from hoodie_ds.metadata_table.bloom_records import stored_filters
 from hoodie_ds.metadata_table.column_index import ColumnIndex, check_named, define_columns
 from hoodie_ds.metadata_table.column_records import file_statistics, partition_statistics
-from hoodie_ds.metadata_table.compaction import ATTEMPT, base_file, put_first_log, put_once
+from hoodie_ds.metadata_table.compaction import (
+    ATTEMPT,
+    base_file,
+    put_first_log,
+    put_once,
+    put_pending,
+)
 from hoodie_ds.metadata_table.file_ranges import stored_ranges
 from hoodie_ds.metadata_table.file_records import listing_records
 from hoodie_ds.metadata_table.keys_of_rows import KEY, RECORD, KeysOfRows
@@ -217,8 +223,7 @@ def _created(
         extra[LISTED_UNTIL] = ",".join([timeline.latest_time or "", *pending])
     body = CommitMetadata(tuple(stats), "BULK_INSERT_PREPPED", extra).to_bytes(table.layout)
     _check_as_before(table, timeline)
-    for state in (State.REQUESTED, State.INFLIGHT):
-        put_once(storage, instant_path(done.at(state)), b"")
+    put_pending(storage, done)
     utc = table.properties.timeline_in_utc
     ended = "" if table.layout == V1.version else next_time(now_ms, utc, timeline.latest_time)
     put_once(storage, instant_path(done.completed(ended)), body)

@@ -1,7 +1,8 @@
 """Delta commits of a metadata table: one for each instant of the table, at its time.
 
 All that is put follows from the instant and its records, so that any process may put it again after
-a crash, or beside another one. The log file is put first: no block counts without its commit. In
+a crash, or beside another one. The requested and the inflight file are put first, as a JVM that
+rolls a dead writer's delta commit back deletes only log files of an instant that is pending. In
 layout 2 the delta commit has the completion time of the instant, so a compaction of the metadata
 table includes what has been completed up to its own time, and must not have a later one than the
 newest delta commit. In layout 1 a log file is named after its slice, so the metadata table is
@@ -26,7 +27,13 @@ from hoodie_ds.errors import AlreadyExistsError, CorruptFileError
 from hoodie_ds.formats.hfile.writer import write_hfile
 from hoodie_ds.formats.log.delete_block import encode_delete_block
 from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, encode_block
-from hoodie_ds.metadata_table.compaction import delta_commits, is_due, put_first_log, put_once
+from hoodie_ds.metadata_table.compaction import (
+    delta_commits,
+    is_due,
+    put_first_log,
+    put_once,
+    put_pending,
+)
 from hoodie_ds.metadata_table.joined_keys import KeyBlock
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of, groups_among
@@ -46,7 +53,7 @@ from hoodie_ds.timeline.bodies.commit_metadata import (
     LogWrite,
     WriteStat,
 )
-from hoodie_ds.timeline.instant import Action, Instant, State
+from hoodie_ds.timeline.instant import Action, Instant
 from hoodie_ds.timeline.instant_time import padded
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import METADATA_TABLE, V1, in_partition, instant_path
@@ -81,6 +88,8 @@ def put_delta_commit(
     if is_due(timeline, delta_commits(current.properties)):
         look_after(current, instant.time)
         listed, timeline = _seen(storage, instant, groups)
+    done = replace(instant, action=Action.DELTA_COMMIT)
+    put_pending(storage, done)
     stats = []
     for group in groups:
         log = _log_of(storage, timeline, instant, group, listed.get(group.partition_path, []))
@@ -88,9 +97,6 @@ def put_delta_commit(
         stats.append(_put_log(storage, instant, group, log, entries, joined))
     schema = {SCHEMA_KEY: record_schema(has_meta_fields=False)}
     body = CommitMetadata(tuple(stats), _OPERATION, schema).to_bytes(instant.layout)
-    done = replace(instant, action=Action.DELTA_COMMIT)
-    for state in (State.REQUESTED, State.INFLIGHT):
-        put_once(storage, instant_path(done.at(state)), b"")
     put_once(storage, instant_path(done), body)
 
 

@@ -258,7 +258,7 @@ def test_one_is_made_on_request(tmp_path: Path, version: str, kind: str) -> None
 
 def test_a_log_file_that_was_put_is_not_put_again(tmp_path: Path) -> None:
     table = begun(tmp_path, "6", KINDS[0])
-    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/.hoodie/*.requested")
+    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/.hoodie/*.deltacommit")
     killed = FaultyStorage(LocalStorage(str(tmp_path)), [dies])
     with pytest.raises(SimulatedCrash):
         HoodieTable(str(tmp_path), TRIPS, storage=killed).upsert(trips(("a", "x", 1, 2.0)))
@@ -267,6 +267,19 @@ def test_a_log_file_that_was_put_is_not_put_again(tmp_path: Path) -> None:
     tokens = [name.rpartition("_")[2] for name in logs if not name.endswith("_0-0-0")]
     assert len(set(tokens)) == len(tokens) == 2
     assert_kept(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_log_file_is_put_into_an_instant_that_is_inflight(tmp_path: Path, version: str) -> None:
+    """Of a dead writer the JVM deletes what belongs to a pending instant, and later counts all."""
+    table = begun(tmp_path, version, KINDS[0])
+    dying = Fault(Effect.CRASH_AFTER, path=f"{METADATA_TABLE}/files/*")
+    storage = FaultyStorage(LocalStorage(str(tmp_path)), [dying])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(tmp_path), TRIPS, storage=storage).upsert(trips(("a", "x", 9, 9.0)))
+    (dead,) = table.timeline.pending
+    states = (tmp_path / METADATA_TABLE / ".hoodie").rglob(f"{dead.time}.deltacommit*")
+    assert sorted(state.suffix for state in states) == [".inflight", ".requested"]
 
 
 def test_none_is_made_while_a_write_is_pending(tmp_path: Path) -> None:

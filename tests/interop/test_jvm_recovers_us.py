@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hoodie_ds.storage.local import LocalStorage
 from hoodie_ds.testing import Effect, Fault, FaultyStorage, Kind, SimulatedCrash
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
+from tests.interop.test_jvm_metadata_table import THEIRS, agree
 from tests.rows import assert_same_rows
 from tests.tables import TYPE
 from tests.tiers import by_day
@@ -77,6 +79,43 @@ def _die(path: Path, options: dict[str, str], phase: str, rows: pa.Table) -> Non
 def _data_files(path: Path) -> set[str]:
     found = (p for p in path.rglob("*") if p.is_file() and p.suffix != ".crc")
     return {str(p) for p in found if ".hoodie" not in p.parts and ".hoodie_" not in p.name}
+
+
+ENDS = {"a log file put": "files/*", "inflight": "*.inflight"}
+OFTEN = {
+    **_ARCHIVES,
+    **THEIRS,
+    "hoodie.metadata.keep.min.commits": "2",
+    "hoodie.metadata.keep.max.commits": "3",
+    "hoodie.metadata.compact.max.delta.commits": "2",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "end"), by_day(product(TABLES, ENDS), {("COPY_ON_WRITE 9", "a log file put")})
+)
+def test_hudi_takes_our_dead_writes_off_its_metadata_table(
+    name: str, end: str, jvm_hudi: JvmHudi, tmp_path: Path
+) -> None:
+    """Log files that it left there would count once its timeline has been archived past them."""
+    path, options = tmp_path / "t", TABLES[name]
+    theirs = {**options, **OFTEN}
+    jvm_hudi.write(path, _rows(1, "a1", "b1"), theirs)
+    ours = HoodieTable(str(path), options)
+    ours.upsert(_rows(2, "a1"))
+    fault = Fault(_AFTER, kinds=_PUT, path=f".hoodie/metadata/{ENDS[end]}")
+    dying = FaultyStorage(LocalStorage(str(path)), [fault])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(path), options, storage=dying).upsert(_rows(3, "a1", "z9"))
+    (dead,) = ours.timeline.pending
+    for number in range(4, 13):
+        jvm_hudi.write(path, _rows(number, "b1"), theirs)
+    metadata = path / ".hoodie" / "metadata" / ".hoodie"
+    assert min(file.name[:17] for file in metadata.rglob("*.deltacommit")) > dead.time
+    agree(jvm_hudi, path, name[-1])
+    ours.upsert(_rows(20, "a1"))
+    agree(jvm_hudi, path, name[-1])
+    assert {row["id"]: row["ts"] for row in ours.read().to_pylist()} == {"a1": 20, "b1": 12}
 
 
 SOME = {"COPY_ON_WRITE 6", "MERGE_ON_READ 9"}

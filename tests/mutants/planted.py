@@ -2961,6 +2961,12 @@ READS = [
         "readers miss the instant there, and list folders for good",
     ),
     Mutant(
+        "a log file is put before its instant is inflight",
+        within("put_delta_commit", put_pending=nothing),
+        f"{_KEPT}::test_a_log_file_is_put_into_an_instant_that_is_inflight",
+        "what a dead writer recorded counts once the JVM has archived past it",
+    ),
+    Mutant(
         "a log file is put beside a plan that the same process has just put",
         Text(
             "look_after(current, instant.time)\n        listed, timeline = _seen",
