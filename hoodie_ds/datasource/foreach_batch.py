@@ -71,11 +71,14 @@ def foreach_batch(opts: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     >>> query = writer.option("checkpointLocation", "/tmp/trips-checkpoint").start()
     """
     call = given_options(opts)
-    _identifier(WriteOptions.parse(call))
+    identifier = _identifier(WriteOptions.parse(call))
+    parsed: list[WriteOptions] = []
 
     def write(rows: DataFrame, number: int) -> None:
-        options = WriteOptions.parse({**write_settings(rows.sparkSession), **call})
-        identifier = _identifier(options)
+        if not parsed:  # a query keeps its session, and Spark is asked for each of its settings
+            parsed.append(WriteOptions.parse({**write_settings(rows.sparkSession), **call}))
+            _identifier(parsed[0])
+        options = parsed[0]
         query = _query_id(rows)
         batch_id = BatchId(identifier, number)
         if query is not None:
