@@ -13,6 +13,7 @@ from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.slices.merge_outcomes import merge_outcomes
 from tests.golden.histories import BLOCKS
 from tests.merge_hooks import HOOK, MODE, add
+from tests.partial_updates import without_columns
 from tests.recombined import recombined
 from tests.tables import BUCKETS, ORDERING, PARTITION, TRIPS, TYPE, VERSION, found, trips
 from tests.tiers import by_day
@@ -46,11 +47,22 @@ def batch(draw: random.Random, keys: list[str]) -> pa.Table:
     return trips(*((key, "x", draw.randint(0, 9), draw.choice([1.0, 2.0, 3.0])) for key in keys))
 
 
-def change(table: HoodieTable, draw: random.Random, stored: list[str], others: list[str]) -> None:
-    """Write some keys: of rows of the base file, of others, or of both."""
+def change(
+    table: HoodieTable,
+    options: dict[str, str],
+    draw: random.Random,
+    stored: list[str],
+    others: list[str],
+) -> None:
+    """Write some keys: of rows of the base file, of others, of both, or one column of rows."""
     pool = draw.choice([stored[: draw.randint(1, STORED)], others, stored[:20] + others])
     rows = batch(draw, draw.sample(pool, min(len(pool), draw.choice([1, 5, 20, 30]))))
-    if draw.random() < 0.3:
+    if MODE in options and draw.random() < 0.3:
+        live = [key for key, *_ in found(table)]
+        rows = batch(draw, draw.sample(live, min(len(live), 9)))
+        with without_columns("id", "city", "ts"):
+            table.upsert(rows)
+    elif draw.random() < 0.3:
         table.delete(rows.select(["id", "city"] + ["ts"] * (draw.random() < 0.5)))
     else:
         table.upsert(rows)
@@ -85,7 +97,7 @@ def test_rows_are_those_of_a_plain_merge(
         return count, len(rows), rows
 
     for _ in range(3):
-        change(table, draw, stored, others)
+        change(table, options, draw, stored, others)
         if draw.random() < 0.1:
             table.compact()
         answer = seen()

@@ -149,5 +149,8 @@ def _filled(
     own = rows.column(number)
     chosen = np.arange(rows.num_rows)
     chosen[at] = rows.num_rows + source_at
-    both = pa.chunked_array([*own.chunks, *source.column(number).chunks], own.type)
+    given = source.column(number)
+    if pa.types.is_dictionary(given.type):  # as base files may be read
+        given = given.cast(own.type)
+    both = pa.chunked_array([*own.chunks, *given.chunks], own.type)
     return rows.set_column(number, rows.field(number), both.take(pa.array(chosen)))

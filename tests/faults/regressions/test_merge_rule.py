@@ -11,7 +11,8 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from tests.golden.histories import BLOCKS, TABLES
-from tests.tables import BUCKETS, KEY, ORDERING
+from tests.partial_updates import without_columns
+from tests.tables import BUCKETS, KEY, ORDERING, TRIPS, TYPE, found, trips
 
 Told = tuple[str, Any]
 """An upsert (u) or a delete (d), and its ordering value."""
@@ -95,3 +96,15 @@ def test_a_delete_of_a_deleted_row_is_ignored(
     told: list[Told] = [("d", None), ("d", 5), ("u", order)]
     assert left(tmp_path / "several", table, pa.int64(), *([each] for each in told)) == [2]
     assert left(tmp_path / "one", table, pa.int64(), told) == [2]
+
+
+def test_missing_values_come_from_strings_that_a_base_file_repeats(tmp_path: Path) -> None:
+    """A compaction takes such columns as dictionaries, beside those of log files."""
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    table.upsert(trips(*((f"k{number}", "x", 1, 1.0) for number in range(50))))
+    with without_columns("id", "city"):
+        table.upsert(trips(("k7", "x", 2, 7.0)))
+    expected = found(table)
+    assert ("k7", "x", 2, 7.0) in expected
+    table.compact()
+    assert found(table) == expected
