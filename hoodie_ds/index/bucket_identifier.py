@@ -8,7 +8,6 @@ last ``,`` before a ``:``, so values may hold both.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import count
@@ -35,7 +34,6 @@ BucketIds = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 
 _PLACEHOLDERS = {"__null__": None, "__empty__": ""}
-_FILE_ID = re.compile(r"([0-9]{8})-")
 _BUCKETS_MAX = 10**8
 # Positions are 64-bit: blocks keep the intermediate arrays in a core's cache.
 _BLOCK_ROWS = 1 << 16
@@ -85,12 +83,6 @@ def unused_file_id(bucket: int, taken: Collection[str]) -> str:
     a new group under such an id would be hidden too.
     """
     return next(name for name in (file_id(bucket, n) for n in count()) if name not in taken)
-
-
-def bucket_of(file_id: str) -> int | None:
-    """Bucket of a file id; None if it is not one of a bucket index."""
-    match = _FILE_ID.match(file_id)
-    return int(match[1]) if match else None
 
 
 def _in_buckets(hashes: UInts, num_buckets: int | Counts) -> BucketIds:

@@ -19,7 +19,8 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import CorruptFileError, OptionError, UnsupportedTableError
 from hoodie_ds.hints import TWO_GROUPS
-from hoodie_ds.index.bucket_identifier import BucketIds, Counts, bucket_ids, bucket_of
+from hoodie_ds.index.bucket_identifier import BucketIds, Counts, bucket_ids
+from hoodie_ds.table.file_name import bucket_of
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.hashing_config import HashingConfig
 

@@ -15,11 +15,11 @@ from hoodie_ds.config.table_options import TableOptions
 from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError
 from hoodie_ds.formats.parquet.bloom_filter import BloomParams
-from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.bucket_index import BucketIndex
 from hoodie_ds.index.lookup_indexes import BloomIndex, RecordIndex, SimpleIndex, StateIndex
 from hoodie_ds.index.protocol import Index, LookupIndex
 from hoodie_ds.storage.protocol import Storage
+from hoodie_ds.table.file_name import bucket_of
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.hashing_config import load_hashing_config

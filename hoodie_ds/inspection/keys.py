@@ -14,14 +14,13 @@ from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.columns.meta_columns import COMMIT_TIME, RECORD_KEY, without_meta_columns
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.archived_instants import archived_backwards
 from hoodie_ds.inspection.instants import batch_of
 from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.slices.log_reader import LogReader
 from hoodie_ds.table.checksums import open_base_file
-from hoodie_ds.table.file_name import BaseFileName, LogFileName
+from hoodie_ds.table.file_name import BaseFileName, LogFileName, bucket_of
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.bodies.commit_metadata import CommitMetadata

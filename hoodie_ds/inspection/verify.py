@@ -18,7 +18,6 @@ from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.hints import REBUILD_FILTER, TWO_GROUPS
-from hoodie_ds.index.bucket_identifier import bucket_of
 from hoodie_ds.index.buckets import Buckets
 from hoodie_ds.inspection.committed_files import CommittedFiles, committed_files
 from hoodie_ds.inspection.damaged_instants import (
@@ -40,6 +39,7 @@ from hoodie_ds.services.orphans import find_orphans
 from hoodie_ds.sink.digest.row_hash import Hashes, row_hashes
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.checksums import HELD_BYTES, check_file, open_base_file
+from hoodie_ds.table.file_name import bucket_of
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.table.live_files import naming_remedies, remedy_for

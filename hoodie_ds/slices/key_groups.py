@@ -17,7 +17,8 @@ from hoodie_ds.columns.arrow_columns import one_chunk
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
-from hoodie_ds.formats.parquet.bloom_filter import BloomFilter, share_of_others
+from hoodie_ds.formats.parquet.bloom_filter import BloomFilter, FilterText
+from hoodie_ds.table.file_name import bucket_of
 
 _KEY: Final = pa.field(RECORD_KEY, pa.string())
 _ROWS_PER_TEST: Final = 16
@@ -26,10 +27,8 @@ _KEY_BYTES: Final = 8
 """To parse so many bytes of a filter takes as long as to read and compare one key."""
 _MOST_MISTAKES: Final = 0.5
 """Keys that a filter may be expected to let pass: for one of them a row group is read."""
-_FIRST_TESTED: Final = 64
-_GROWTH: Final = 8
-"""Keys that are tested first, and of how many times as many each later test is: most log files have
-some keys of their base file, so that the first test ends it."""
+_SAMPLE: Final = 16
+"""Keys that are tested first: if one is there, as in most log files, the keys are read."""
 
 
 def row_groups_with(
@@ -40,17 +39,11 @@ def row_groups_with(
     if wanted.null_count:
         return given
     inside = frozenset(number for number in given if _may_have(reader, wanted, number))
-    bloom = _filter(reader, len(wanted), inside)
+    bloom = _filter(reader, wanted, inside)
     if bloom is None:
         return inside
-    found, tested, count = frozenset[int](), 0, _FIRST_TESTED
-    order = np.random.default_rng(0).permutation(len(wanted))  # those of one batch may be together
-    while found != inside and tested < len(wanted):
-        some = wanted.take(pa.array(order[tested : tested + count]))
-        held = some.filter(pa.array(bloom.may_contain(some)))
-        found |= {number for number in inside - found if _may_have(reader, held, number)}
-        tested, count = tested + count, count * _GROWTH
-    return found
+    held = wanted.filter(pa.array(bloom.may_contain(wanted)))
+    return frozenset(number for number in inside if _may_have(reader, held, number))
 
 
 def _may_have(reader: BaseFileReader, keys: pa.Array, number: int) -> bool:
@@ -64,12 +57,20 @@ def _may_have(reader: BaseFileReader, keys: pa.Array, number: int) -> bool:
     return bool(pc.any(inside).as_py())
 
 
-def _filter(reader: BaseFileReader, num_keys: int, numbers: Set[int]) -> BloomFilter | None:
+def _filter(reader: BaseFileReader, keys: pa.Array, numbers: Set[int]) -> BloomFilter | None:
     """The bloom filter of a base file, if it may save reading keys and costs less than that."""
+    if bucket_of(reader.file_name) is None:
+        return None  # other indexes log the keys that they have found in the base file
     num_rows, stored = sum(map(reader.rows_in, numbers)), reader.stored_bloom_filter()
-    if stored is None or num_rows < max(_ROWS_PER_TEST * num_keys, len(stored[1]) // _KEY_BYTES):
+    if stored is None:
         return None
-    if num_keys * share_of_others(*stored, reader.num_rows) > _MOST_MISTAKES:
+    text = FilterText(*stored)
+    if num_rows < max(_ROWS_PER_TEST * len(keys), len(text.text) // _KEY_BYTES):
+        return None
+    if len(keys) * text.share_of_others(reader.num_rows) > _MOST_MISTAKES:
+        return None
+    drawn = np.random.default_rng(0).choice(len(keys), min(len(keys), _SAMPLE), replace=False)
+    if text.may_have_any(keys.take(pa.array(drawn))):
         return None
     with suppress(CorruptFileError):  # the rows are there, and `verify` reports the filter
         return reader.bloom_filter()

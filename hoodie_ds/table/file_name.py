@@ -17,6 +17,14 @@ _OTHER_FORMAT = re.compile(r"[A-Za-z0-9-]+_\d+-\d+-\d+_\d+\.(orc|hfile|lance)", 
 _LOG = re.compile(r"\." + _ID + r"_(\d+)\.log\.(\d{1,10})(?:_(\d+-\d+-\d+))?", re.ASCII)
 _CDC = re.compile(r"\.([A-Za-z0-9-]+)_(\d+)\.log\.(\d{1,10})_(\d+-\d+-\d+)\.cdc", re.ASCII)
 
+_BUCKET = re.compile(r"([0-9]{8})-")
+
+
+def bucket_of(file_id: str) -> int | None:
+    """Bucket of a file id; None if it is not one of a bucket index."""
+    match = _BUCKET.match(file_id)
+    return int(match[1]) if match else None
+
 
 @dataclass(frozen=True, slots=True)
 class BaseFileName:

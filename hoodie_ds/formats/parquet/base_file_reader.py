@@ -134,6 +134,11 @@ class BaseFileReader:
                 self._file = _open(source, self.dictionaries, metadata, buffer_bytes)
 
     @property
+    def file_name(self) -> str:
+        """The file's name in its folder."""
+        return self._name.rpartition("/")[2]
+
+    @property
     def num_rows(self) -> int:
         """Number of rows in the file."""
         return int(self._file.metadata.num_rows)

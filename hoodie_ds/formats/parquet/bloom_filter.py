@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import string
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,8 +31,12 @@ _OLD_FOOTER: Final = "com.uber.hoodie.bloomfilter"
 
 _HEADER: Final = struct.Struct(">iibi")
 _GROWTH: Final = struct.Struct(">iii")
+_BASE64: Final = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}+/".encode()
 _HEAD_CHARACTERS: Final = 36
 """As many characters, of base64, as hold both."""
+_SIX_BITS: Final = np.zeros(256, np.int64)
+_SIX_BITS[np.frombuffer(_BASE64, np.uint8)] = np.arange(64)
+_SHIFTS: Final = np.array([18, 12, 6, 0])
 _VERSION: Final = -1
 _MURMUR: Final = 1
 _POSITIONS_AT_ONCE: Final = 1 << 21
@@ -229,19 +234,60 @@ class BloomFilter:
         return hit
 
 
-def share_of_others(kind: str, text: bytes, num_keys: int) -> float:
-    """Return about which share of other keys a stored filter of some keys lets pass.
+@dataclass(frozen=True, slots=True)
+class FilterText:
+    """A filter as a footer has it, of which only what is asked is decoded.
 
-    Its head alone is read; 1.0 if it is none.
+    A text that is no such filter is one that every key may be in.
     """
-    try:
-        data = base64.b64decode(text[:_HEAD_CHARACTERS], validate=True)
-        _, num_hashes, _, num_bits = _HEADER.unpack_from(data)
-        count = _GROWTH.unpack_from(data, _HEADER.size)[2] if kind == "DYNAMIC_V0" else 1
-        used = 1 - math.exp(-num_hashes * num_keys / (count * num_bits))
+
+    kind: str
+    text: bytes
+
+    def share_of_others(self, num_keys: int) -> float:
+        """Return about which share of other keys it lets pass if it has some keys."""
+        head = self._head()
+        if head is None:
+            return 1.0
+        num_hashes, num_bits, _, count = head
+        used = -math.expm1(-num_hashes * num_keys / (count * num_bits))
         return float(min(1.0, count * used**num_hashes))
-    except (ValueError, struct.error, ArithmeticError):
-        return 1.0
+
+    def may_have_any(self, keys: pa.Array) -> bool:
+        """Whether it may have one of a few keys (string, without nulls)."""
+        head = self._head()
+        if head is None:
+            return True
+        num_hashes, num_bits, start, count = head
+        positions = _positions(keys, num_hashes, num_bits)
+        size = _HEADER.size + -(-num_bits // 8)
+        end = start + count * size
+        if len(self.text) < -(-end // 3) * 4:
+            return True
+        firsts = range(start + _HEADER.size, end, size)
+        rows = (self._bytes_at(first + (positions >> 3)) for first in firsts)
+        return any(((row >> (positions & 7)) & 1).all(axis=0).any() for row in rows)
+
+    def _head(self) -> tuple[int, int, int, int] | None:
+        """Hashes of a key, bits of a filter, where the filters begin, and their number."""
+        try:
+            data = base64.b64decode(self.text[:_HEAD_CHARACTERS], validate=True)
+            version, num_hashes, hash_kind, num_bits = _HEADER.unpack_from(data)
+            grows = self.kind == BloomFilterType.DYNAMIC_V0
+            count = _GROWTH.unpack_from(data, _HEADER.size)[2] if grows else 1
+        except (ValueError, struct.error):
+            return None
+        known = (version, hash_kind) == (_VERSION, _MURMUR) and 0 < num_hashes <= _MOST_HASHES
+        if not known or num_bits <= 0 or not 0 < count <= _MOST_FILTERS:
+            return None
+        return num_hashes, num_bits, (_HEADER.size + _GROWTH.size) * grows, count
+
+    def _bytes_at(self, offsets: Numbers) -> Numbers:
+        """The decoded bytes at some offsets: three are in four characters."""
+        fours = (offsets // 3 * 4)[..., np.newaxis] + np.arange(4)
+        sixes = _SIX_BITS[np.frombuffer(self.text, np.uint8)[fours]]
+        found: Numbers = (sixes << _SHIFTS).sum(axis=-1) >> (16 - offsets % 3 * 8) & 255
+        return found
 
 
 def first_hashes(keys: pa.Array) -> UInts:

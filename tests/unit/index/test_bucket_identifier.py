@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hoodie_ds.errors import OptionError
 from hoodie_ds.index.bucket_identifier import (
     bucket_ids,
-    bucket_of,
     bucket_prefix,
     file_id,
 )
+from hoodie_ds.table.file_name import bucket_of
 
 MANY = 1_000_003
 

@@ -27,6 +27,7 @@ from hoodie_ds.formats.parquet.bloom_filter import (
     BloomFilter,
     BloomFilterBuilder,
     BloomParams,
+    FilterText,
 )
 from hoodie_ds.formats.parquet.murmur import Murmur
 from tests.golden.golden_tables import unzip_table
@@ -305,3 +306,25 @@ def test_a_base_file_without_filter_or_keys_says_so() -> None:
     BaseFileWriter(sink, schema, arrow_to_avro(schema, "t"), "snappy", 1 << 20).close()
     reader = BaseFileReader(io.BytesIO(sink.getvalue()), schema, "f")
     assert (reader.bloom_filter(), reader.key_range()) == (None, None)
+
+
+@pytest.mark.parametrize("kind", [SIMPLE, DYNAMIC])
+def test_what_is_asked_of_a_text_is_that_of_the_filter(kind: BloomFilterType) -> None:
+    keys = [f"k{number}" for number in range(300)]
+    footers = built(keys, BloomParams(70, 0.2, kind, 210))
+    text = FilterText(kind.value, footers[BLOOM_FILTER_FOOTER].encode())
+    found = BloomFilter.from_footers({k.encode(): v.encode() for k, v in footers.items()}, "f")
+    assert found is not None
+    others = pa.array([*keys[:20], *(f"{key}x" for key in keys)])
+    one_by_one = [text.may_have_any(others.slice(at, 1)) for at in range(len(others))]
+    assert one_by_one == found.may_contain(others).tolist()
+    assert text.may_have_any(others)
+    assert not all(one_by_one)
+
+
+@pytest.mark.parametrize("cut", [0, 8, 20, 36, 100])
+def test_every_key_may_be_in_a_text_that_is_no_filter(cut: int) -> None:
+    footers = built(["a"], BloomParams(70, 0.01, DYNAMIC, 210))
+    text = FilterText("DYNAMIC_V0", footers[BLOOM_FILTER_FOOTER][:cut].encode())
+    assert text.may_have_any(pa.array(["b"]))
+    assert text.share_of_others(1) == 1.0 or cut >= 36
