@@ -47,6 +47,7 @@ class TouchedSlices:
 
     reader: FileSliceReader
     files: Mapping[str, FileStatus]
+    groups: Collection[FileGroupId]
 
     @classmethod
     def before(
@@ -60,14 +61,19 @@ class TouchedSlices:
             listed = listing.files(paths)
         else:
             listed = [status for path in paths for status in reader.view.files_of(path)]
-        return cls(reader, {one.path: one for one in listed if group_of_file(one.path) in groups})
+        files = {one.path: one for one in listed if group_of_file(one.path) in groups}
+        return cls(reader, files, groups)
 
     def after(self, time: str, changes: FileChanges) -> TouchedSlices:
         """Return them as they are once the write of a time is complete."""
         old, paths = self.reader.view, changes.added.keys()
         view = _Completing(old.storage, old.timeline, old.verify, time=time, paths=paths)
-        added = {path: FileStatus(path, one.file_size_bytes) for path, one in changes.added.items()}
-        return TouchedSlices(replace(self.reader, view=view), {**self.files, **added})
+        added = {
+            path: FileStatus(path, one.file_size_bytes)
+            for path, one in changes.added.items()
+            if FileGroupId(one.partition_path, one.file_id) in self.groups
+        }
+        return TouchedSlices(replace(self.reader, view=view), {**self.files, **added}, self.groups)
 
     @cached_property
     def latest(self) -> Mapping[FileGroupId, FileSlice]:

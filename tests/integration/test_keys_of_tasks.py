@@ -221,6 +221,20 @@ def changes(storage: Storage, partition: str = RECORD_INDEX) -> tuple[int, int]:
 
 
 @pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("version", ["6", pytest.param("9", marks=pytest.mark.slow)])
+def test_the_driver_finds_the_keys_that_a_task_leaves_to_it_alone(
+    tmp_path: Path, version: str
+) -> None:
+    """A delete that takes a key away, which may have moved, and one that is too old for it."""
+    table = begun(tmp_path, version, MOR)
+    table.upsert(trips(("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
+    table.delete(trips(("b", "x", 3, None), ("c", "y", 0, None)))
+    storage = open_storage(str(tmp_path))
+    assert made(storage)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
 def test_keys_of_file_groups_that_tasks_share_are_found_by_the_driver(tmp_path: Path) -> None:
     storage = open_storage(str(tmp_path))
     options = {**LOGGED, "hoodie.bucket.index.num.buckets": "1"}
