@@ -166,6 +166,11 @@ def scan_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step
     """Scan the table that ``scan.py`` left in ``WORK/scan``."""
     path = work / "scan" / "MOR"
     yield "MOR, two log layers", lambda: scan(spark, path)
+    rows = spark.read.format("hudi").load(str(path))
+    few, some = rows.select("l_orderkey", "l_tax"), rows.where("l_suppkey < 100")
+    yield "MOR, two columns", lambda: few.write.format("noop").mode("overwrite").save()
+    yield "MOR, filter of 1 %", lambda: some.write.format("noop").mode("overwrite").save()
+    yield "MOR, count()", lambda: print(rows.count())
 
 
 SUITES = {
