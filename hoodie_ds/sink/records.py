@@ -140,10 +140,9 @@ def check_indexed(plan: WritePlan, keyed: KeyedRows) -> None:
     if plan.keeps_record_index:
         _check_entries(plan, RECORD_INDEX, keyed.keys)
     for index in plan.secondary:
-        if index.column in keyed.rows.column_names:
-            values = one_chunk(keyed.rows.column(index.column))
-            if _longest(values) + _longest(keyed.keys) > KEY_BYTES_MAX // 4:  # escaped ones double
-                _check_entries(plan, index.partition, index.keys(values, one_chunk(keyed.keys)))
+        values = one_chunk(keyed.rows.column(index.column))
+        if _longest(values) + _longest(keyed.keys) > KEY_BYTES_MAX // 4:  # escaped ones double
+            _check_entries(plan, index.partition, index.keys(values, one_chunk(keyed.keys)))
 
 
 def _longest(column: pa.Array | pa.ChunkedArray) -> int:
