@@ -7,6 +7,7 @@ the next compaction.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from hoodie_ds.errors import HoodieError
@@ -46,7 +47,7 @@ def look_after(table: Table, begun: str = "") -> None:
         most = delta_commits(table.properties)
         if metadata is None or not compact_if_due(metadata, most, begun):
             return
-        for service in (_clean, _archive):
+        for service in (partial(_clean, begun=begun), _archive):
             changed = MetadataTable.open(table, metadata.data)
             assert changed is not None
             service(changed)
@@ -74,22 +75,25 @@ def _finish_cleans(metadata: MetadataTable) -> None:
             _delete_planned(metadata, instant)
 
 
-def _clean(metadata: MetadataTable) -> None:
+def _clean(metadata: MetadataTable, begun: str) -> None:
     """Delete superseded versions, and what is left of earlier plans, also of other engines."""
     _finish_cleans(metadata)
-    planned = _planned(metadata)
+    planned = _planned(metadata, begun)
     if planned is not None:
         _delete_planned(metadata, planned)
 
 
-def _planned(metadata: MetadataTable) -> Instant | None:
-    """Put a plan right after the newest compaction: in layout 1 with another suffix, as Hudi."""
+def _planned(metadata: MetadataTable, begun: str) -> Instant | None:
+    """Put a plan right after the newest compaction: in layout 1 with another suffix, as Hudi.
+
+    None if the table may have an instant of that time, now or later; the next compaction is soon.
+    """
     storage, newest = metadata.view.storage, latest_compaction(metadata.timeline)
     files = {one: tuple(_superseded(metadata, one)) for one in metadata.partitions}
     named = {partition: names for partition, names in files.items() if names}
     is_first = metadata.timeline.layout == V1.version
     time = newest[:17] + _SUFFIX if is_first else following(following(newest[:17]))
-    if not named or metadata.timeline.at(time):
+    if not named or metadata.timeline.at(time) or (begun and padded(begun) <= time):
         return None
     instant = Instant(time, Action.CLEAN, State.REQUESTED, layout=metadata.timeline.layout)
     plan = CleanerPlan(_POLICY, None, newest, named)
