@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.query_options import IncrementalOptions
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
 
@@ -37,3 +38,19 @@ def test_files_that_a_filter_rules_out_are_not_opened(
         if file.parent.name != "x" or group not in file.name:
             file.write_bytes(bytes(file.stat().st_size))
     assert read.read_incremental("000", filter=wanted).to_pylist() == found
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_string_was_missed_that_java_orders_otherwise(kind: str, tmp_path: Path) -> None:
+    """Of two files of a partition the metadata table has the highest string in Java's order."""
+    statistics = {"hoodie.metadata.enable": "true", MetadataOptions.column_stats.key: "true"}
+    options = {**TRIPS, **statistics, BUCKETS: "8", TYPE: kind, VERSION: "9"}
+    table = HoodieTable(tmp_path, options)
+    keys = ["\ufdd0", "\U0001f600x", "a"]
+    for key in keys:
+        table.upsert(trips((key, "x", 1, 1.0)))
+    assert "partition_stats" in table.properties.metadata_partitions
+    for key in keys:
+        expected = sorted(other for other in keys if other.encode() >= key.encode())
+        for wanted, found in ((pc.field("id") == key, [key]), (pc.field("id") >= key, expected)):
+            assert sorted(table.read(filter=wanted)["id"].to_pylist()) == found

@@ -34,6 +34,7 @@ def statistics(low: Any, high: Any, kind: Any = None, **more: Any) -> dict[str, 
         ({"5": 1.5}, {"5": math.nan}, None, pa.float64(), (1.5, math.inf)),
         ({"4": -2.5}, {"4": -1.5}, None, pa.float32(), (-2.5, -1.5)),
         ({"7": "a"}, {"7": "b"}, None, pa.string(), ("a", "b")),
+        ({"7": "\ufdd0"}, {"7": "\U0001f600"}, None, pa.string(), ("\ufdd0", "\U0001f600")),
         ({"8": 0}, {"8": 9}, None, pa.date32(), (0, 9)),
         ({"2": 0}, {"2": 9}, DATE, pa.date32(), (0, 9)),
         ({"6": b"\xff"}, {"6": b"\x01\x00"}, DECIMAL, pa.decimal128(10, 2),
@@ -62,6 +63,8 @@ def test_ends_are_those_of_the_values(
         ({"5": 0.0}, {"5": 0.0}, None, pa.float64()),
         ({"5": -1.5}, {"5": 2.5}, None, pa.float64()),
         ({"4": math.nan}, {"4": math.nan}, None, pa.float32()),
+        ({"7": "a"}, {"7": "b\ufdd0"}, None, pa.string()),
+        ({"7": "a\U0001f600"}, {"7": "b"}, None, pa.string()),
     ],
 )
 def test_where_a_file_may_hold_other_values_nothing_is_sure(
