@@ -64,11 +64,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)  # after those that the markers leave out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With several workers begin with what takes longest: Spark and the JVM, then other tests."""
+    """Leave out what `--one-in` says.
+
+    With several workers begin with what takes longest: Spark and the JVM, then other tests.
+    """
     left_out = beyond(items, config.getoption("one_in"))
-    if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
-        items[:] = [item for item in items if item.nodeid not in left_out]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+    items[:] = [item for item in items if item.nodeid not in left_out]
     if hasattr(config, "workerinput"):
         long = (*_ON_ONE_WORKER, *_ON_ANY_WORKER)
         items.sort(key=lambda item: [not item.nodeid.startswith(place) for place in long])

@@ -24,6 +24,14 @@ _SPARKS: Final = "spark.hoodie."
 _WRITE_KEYS: Final = {name for option in WRITE_OPTIONS for name in option.names}
 _SESSION_OF: Final = ("_spark", "_client", "_session")
 """Where PySpark's classes keep the session."""
+_BARE: Final = (  # Hudi's own writers do not take these either
+    "settings of the Spark session without 'spark.' have no effect on writes: %s; "
+    "set spark.hoodie.*, or give options"
+)
+_IN_SQL: Final = (
+    "settings of the Spark session have no effect on hoodie_py in SQL: %s; give them in "
+    "OPTIONS (...), without 'spark.'"
+)
 
 
 def write_settings(spark: SparkSession) -> dict[str, str]:
@@ -32,7 +40,7 @@ def write_settings(spark: SparkSession) -> dict[str, str]:
     As in Hudi these are ``spark.hoodie.*`` alone; a warning names those without ``spark.``.
     """
     found = spark.conf.getAll
-    _warn_of_bare(tuple(sorted(found.keys() & _WRITE_KEYS)))
+    _warn_once(_BARE, tuple(sorted(found.keys() & _WRITE_KEYS)))
     return _of_sparks(found)
 
 
@@ -92,7 +100,7 @@ def watch_sql(session: type[Any], name: str) -> None:
     def watched(self: SparkSession, sqlQuery: str, *args: Any, **given: Any) -> Any:  # noqa: ANN401, N803
         if isinstance(sqlQuery, str) and name in sqlQuery.lower():
             found = (key for key in self.conf.getAll if key.startswith((_HUDIS, _SPARKS)))
-            _warn_of_sql(tuple(sorted(found)))
+            _warn_once(_IN_SQL, tuple(sorted(found)))
         return run(self, sqlQuery, *args, **given)
 
     session.sql = watched
@@ -151,21 +159,7 @@ def _take(builder: Any, settings: Callable[[SparkSession], dict[str, str]]) -> N
 
 
 @lru_cache(maxsize=256)
-def _warn_of_bare(keys: tuple[str, ...]) -> None:
-    """Warn once for a set of settings that Hudi's own writers do not take either."""
+def _warn_once(message: str, keys: tuple[str, ...]) -> None:
+    """Warn once for a set of settings that have no effect."""
     if keys:
-        Log().warning(
-            "settings of the Spark session without 'spark.' have no effect on writes: %s; "
-            "set spark.hoodie.*, or give options",
-            ", ".join(keys),
-        )
-
-
-@lru_cache(maxsize=256)
-def _warn_of_sql(keys: tuple[str, ...]) -> None:
-    if keys:
-        Log().warning(
-            "settings of the Spark session have no effect on hoodie_py in SQL: %s; give them in "
-            "OPTIONS (...), without 'spark.'",
-            ", ".join(keys),
-        )
+        Log().warning(message, ", ".join(keys))

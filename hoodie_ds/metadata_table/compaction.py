@@ -98,7 +98,7 @@ def compact_if_due(metadata: MetadataTable, most: int | None = None, begun: str 
     pending = metadata.timeline.pending_compactions
     time = pending[0].time if pending else _due(metadata.timeline, most or _DELTA_COMMITS)
     awaited = {padded(found.time) for found in _awaited(metadata)}
-    if time and time == begun:
+    if time and time == begun and not pending:
         awaited.discard(begun)
         time = following(time)
     if not time or any(one <= time for one in awaited):

@@ -15,6 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from hoodie_ds.columns.java_order import may_differ_in_java
 from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.avro.decoder import damage_in
 from hoodie_ds.metadata_table.payload import STATS, Record
@@ -112,8 +113,8 @@ def recorded_bounds(statistics: Record, kind: pa.DataType) -> Bounds | None:
     low, high = (_value(end, statistics.get("valueType"), kind) for end in ends)
     if isinstance(low, float) and isinstance(high, float):
         low, high = _without_nan(low, high)
-    if isinstance(low, str) and isinstance(high, str) and _may_differ_in_java(low, high):
-        return None
+    if isinstance(low, str) and isinstance(high, str) and may_differ_in_java(low, high):
+        return None  # ends of several files are merged in Java's order
     return None if low is None or high is None else Bounds(low, high, nulls > 0)
 
 
@@ -139,15 +140,6 @@ def _value(wrapped: Record, stored: Record | None, kind: pa.DataType) -> object:
         case "9" if pa.types.is_decimal128(kind):
             return _decimal(value, _SCALE)
     return None
-
-
-def _may_differ_in_java(low: str, high: str) -> bool:
-    """Whether strings between two ends in Java's order may not be between them by their bytes.
-
-    Ends of several files are merged in Java's order of UTF-16 units, in which the surrogates of
-    characters beyond U+FFFF come before U+E000 to U+FFFF.
-    """
-    return any(one > "\uffff" for one in low) or any("\ue000" <= one <= "\uffff" for one in high)
 
 
 def _without_nan(low: float, high: float) -> tuple[float, float] | tuple[None, None]:

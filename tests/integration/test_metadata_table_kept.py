@@ -49,6 +49,13 @@ def begun(path: Path, version: str, kind: str, **options: str) -> HoodieTable:
     return table
 
 
+def killed(path: Path, effect: Effect, put: str) -> None:
+    """A write that dies beside an operation."""
+    storage = FaultyStorage(LocalStorage(str(path)), [Fault(effect, path=put)])
+    with pytest.raises(SimulatedCrash):
+        HoodieTable(str(path), TRIPS, storage=storage).upsert(trips(("a", "x", 1, 2.0)))
+
+
 def assert_kept(path: Path) -> None:
     """Compare the listing with the folders, and the rows that are read by either."""
     assert listed(path) == in_folders(path)
@@ -168,10 +175,7 @@ def test_partitions_that_cannot_be_kept_are_refused(
 
 def test_a_dead_write_is_recorded_before_an_expression_index_goes(tmp_path: Path) -> None:
     table = begun(tmp_path, "9", KINDS[0])
-    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/files/*")
-    killed = FaultyStorage(LocalStorage(str(tmp_path)), [dies])
-    with pytest.raises(SimulatedCrash):
-        HoodieTable(str(tmp_path), TRIPS, storage=killed).upsert(trips(("a", "x", 1, 2.0)))
+    killed(tmp_path, Effect.CRASH_BEFORE, f"{METADATA_TABLE}/files/*")
     path = tmp_path / ".hoodie/hoodie.properties"
     path.write_text(path.read_text().replace("partitions=files", "partitions=files,expr_index_a"))
     table.upsert(trips(("b", "x", 1, 1.0)))
@@ -258,10 +262,7 @@ def test_one_is_made_on_request(tmp_path: Path, version: str, kind: str) -> None
 
 def test_a_log_file_that_was_put_is_not_put_again(tmp_path: Path) -> None:
     table = begun(tmp_path, "6", KINDS[0])
-    dies = Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/.hoodie/*.deltacommit")
-    killed = FaultyStorage(LocalStorage(str(tmp_path)), [dies])
-    with pytest.raises(SimulatedCrash):
-        HoodieTable(str(tmp_path), TRIPS, storage=killed).upsert(trips(("a", "x", 1, 2.0)))
+    killed(tmp_path, Effect.CRASH_BEFORE, f"{METADATA_TABLE}/.hoodie/*.deltacommit")
     table.upsert(trips(("b", "x", 2, 1.0)))
     logs = [file.name for file in (tmp_path / METADATA_TABLE / "files").glob(".files-*.log.*")]
     tokens = [name.rpartition("_")[2] for name in logs if not name.endswith("_0-0-0")]
@@ -273,10 +274,7 @@ def test_a_log_file_that_was_put_is_not_put_again(tmp_path: Path) -> None:
 def test_a_log_file_is_put_into_an_instant_that_is_inflight(tmp_path: Path, version: str) -> None:
     """Of a dead writer the JVM deletes what belongs to a pending instant, and later counts all."""
     table = begun(tmp_path, version, KINDS[0])
-    dying = Fault(Effect.CRASH_AFTER, path=f"{METADATA_TABLE}/files/*")
-    storage = FaultyStorage(LocalStorage(str(tmp_path)), [dying])
-    with pytest.raises(SimulatedCrash):
-        HoodieTable(str(tmp_path), TRIPS, storage=storage).upsert(trips(("a", "x", 9, 9.0)))
+    killed(tmp_path, Effect.CRASH_AFTER, f"{METADATA_TABLE}/files/*")
     (dead,) = table.timeline.pending
     states = (tmp_path / METADATA_TABLE / ".hoodie").rglob(f"{dead.time}.deltacommit*")
     assert sorted(state.suffix for state in states) == [".inflight", ".requested"]
@@ -348,12 +346,12 @@ def test_a_clean_that_was_killed_is_no_damage(tmp_path: Path, version: str) -> N
     table = begun(tmp_path, version, "COPY_ON_WRITE")
     for ts in (1, 2, 3):
         table.upsert(trips(("a", "x", ts, 1.0)))
-    killed = FaultyStorage(
+    storage = FaultyStorage(
         LocalStorage(str(tmp_path)), [Fault(Effect.CRASH_BEFORE, path=f"{METADATA_TABLE}/files*")]
     )
     before = in_folders(tmp_path)
     with pytest.raises(SimulatedCrash):
-        HoodieTable(str(tmp_path), {RETAINED: "1"}, storage=killed).clean()
+        HoodieTable(str(tmp_path), {RETAINED: "1"}, storage=storage).clean()
     assert in_folders(tmp_path) < before
     assert findings(tmp_path) == {}
     table.clean()

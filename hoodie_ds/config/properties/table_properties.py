@@ -50,8 +50,9 @@ _KEEPING: Final = (
 BLOOM_FILTERS: Final = "bloom_filters"
 RECORD_INDEX: Final = "record_index"
 SECONDARY_INDEX: Final = "secondary_index_"
-EXPRESSION_INDEX: Final = "expr_index_"
 """Beginning of the names of partitions of a metadata table that index the values of a column."""
+EXPRESSION_INDEX: Final = "expr_index_"
+"""The same of those that index the values of an expression."""
 _KEPT: Final = frozenset({"files", "column_stats", "partition_stats", BLOOM_FILTERS, RECORD_INDEX})
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hoodie_ds.columns.arrow_columns import Mask, without_columns
+from hoodie_ds.columns.java_order import may_differ_in_java
 from hoodie_ds.errors import CorruptFileError, SchemaError
 from hoodie_ds.filters.bounds import Bounds
 from hoodie_ds.formats.column_ranges import ColumnRange, ColumnRanges
@@ -58,9 +59,6 @@ _CODEC_REACH: Final = {"UNCOMPRESSED": 1, "SNAPPY": 32, "LZ4": 256, "LZ4_RAW": 2
 
 _USUAL_REACH: Final = 1000
 """Bytes that other codecs make of one, unless a value longer than a page repeats."""
-
-_FIRST_DISORDERED: Final = "\ue000"
-"""From this character on the orders of Java strings and of UTF-8 bytes differ."""
 
 _COUNTED: Final = (
     pa.types.is_signed_integer,
@@ -203,7 +201,7 @@ class BaseFileReader:
     def in_key_range(self, keys: pa.Array) -> Mask:
         """Return which record keys (string, without nulls) `key_range` does not rule out."""
         bounds = self.key_range()
-        if bounds is None or max(*bounds[0], *bounds[1], "") >= _FIRST_DISORDERED:
+        if bounds is None or may_differ_in_java(*bounds):
             return np.ones(len(keys), dtype=np.bool_)
         inside = pc.and_(pc.greater_equal(keys, bounds[0]), pc.less_equal(keys, bounds[1]))
         result: Mask = inside.to_numpy(zero_copy_only=False)

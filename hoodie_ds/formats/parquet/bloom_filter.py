@@ -13,7 +13,7 @@ import string
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -182,17 +182,11 @@ class BloomFilter:
             return None
         try:
             data = base64.b64decode(text, validate=True)
-            version, num_hashes, hash_kind, num_bits = _HEADER.unpack_from(data)
             kind = footers.get(BLOOM_TYPE_FOOTER.encode(), b"SIMPLE").decode().upper()
-            known = version == _VERSION and hash_kind == _MURMUR
-            if not known or kind not in tuple(BloomFilterType):
+            head = _head(data, kind)
+            if head is None:
                 return None
-            if not 0 < num_hashes <= _MOST_HASHES or num_bits <= 0:
-                raise ValueError(f"{num_hashes} hashes and {num_bits} bits")
-            start, count = 0, 1
-            if kind == BloomFilterType.DYNAMIC_V0:
-                *_, count = _GROWTH.unpack_from(data, _HEADER.size)
-                start = _HEADER.size + _GROWTH.size
+            num_hashes, num_bits, start, count = head
             if count > _MOST_FILTERS and count <= len(data):
                 return None
             rows = _rows(memoryview(data)[start:], count, _HEADER.pack(*_HEADER.unpack_from(data)))
@@ -246,7 +240,7 @@ class FilterText:
 
     def share_of_others(self, num_keys: int) -> float:
         """Return about which share of other keys it lets pass if it has some keys."""
-        head = self._head()
+        head = self._usable_head()
         if head is None:
             return 1.0
         num_hashes, num_bits, _, count = head
@@ -255,7 +249,7 @@ class FilterText:
 
     def may_have_any(self, keys: pa.Array) -> bool:
         """Whether it may have one of a few keys (string, without nulls)."""
-        head = self._head()
+        head = self._usable_head()
         if head is None:
             return True
         num_hashes, num_bits, start, count = head
@@ -268,19 +262,12 @@ class FilterText:
         rows = (self._bytes_at(first + (positions >> 3)) for first in firsts)
         return any(((row >> (positions & 7)) & 1).all(axis=0).any() for row in rows)
 
-    def _head(self) -> tuple[int, int, int, int] | None:
-        """Hashes of a key, bits of a filter, where the filters begin, and their number."""
+    def _usable_head(self) -> _Head | None:
         try:
-            data = base64.b64decode(self.text[:_HEAD_CHARACTERS], validate=True)
-            version, num_hashes, hash_kind, num_bits = _HEADER.unpack_from(data)
-            grows = self.kind == BloomFilterType.DYNAMIC_V0
-            count = _GROWTH.unpack_from(data, _HEADER.size)[2] if grows else 1
+            head = _head(base64.b64decode(self.text[:_HEAD_CHARACTERS], validate=True), self.kind)
         except (ValueError, struct.error):
             return None
-        known = (version, hash_kind) == (_VERSION, _MURMUR) and 0 < num_hashes <= _MOST_HASHES
-        if not known or num_bits <= 0 or not 0 < count <= _MOST_FILTERS:
-            return None
-        return num_hashes, num_bits, (_HEADER.size + _GROWTH.size) * grows, count
+        return head if head is not None and 0 < head.num_filters <= _MOST_FILTERS else None
 
     def _bytes_at(self, offsets: Numbers) -> Numbers:
         """The decoded bytes at some offsets: three are in four characters."""
@@ -288,6 +275,29 @@ class FilterText:
         sixes = _SIX_BITS[np.frombuffer(self.text, np.uint8)[fours]]
         found: Numbers = (sixes << _SHIFTS).sum(axis=-1) >> (16 - offsets % 3 * 8) & 255
         return found
+
+
+class _Head(NamedTuple):
+    """What stands before the filters: hashes of a key, bits of each, where they begin, how many."""
+
+    num_hashes: int
+    num_bits: int
+    start: int
+    num_filters: int
+
+
+def _head(data: bytes, kind: str) -> _Head | None:
+    """Read what stands before the filters; None of another hash or kind, an error of damage."""
+    version, num_hashes, hash_kind, num_bits = _HEADER.unpack_from(data)
+    known = version == _VERSION and hash_kind == _MURMUR
+    if not known or kind not in tuple(BloomFilterType):
+        return None
+    if not 0 < num_hashes <= _MOST_HASHES or num_bits <= 0:
+        raise ValueError(f"{num_hashes} hashes and {num_bits} bits")
+    if kind != BloomFilterType.DYNAMIC_V0:
+        return _Head(num_hashes, num_bits, 0, 1)
+    *_, count = _GROWTH.unpack_from(data, _HEADER.size)
+    return _Head(num_hashes, num_bits, _HEADER.size + _GROWTH.size, count)
 
 
 def first_hashes(keys: pa.Array) -> UInts:
