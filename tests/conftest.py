@@ -48,7 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--one-in", type=int, default=1, metavar="N", help="run one in N variants of a long test"
+        "--one-in",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run one in N variants of each test that takes time",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from itertools import product
 
 import pytest
 
@@ -22,6 +23,7 @@ from hoodie_ds.timeline.instant_time import following
 from hoodie_ds.timeline.paths import LAYOUTS, METADATA_TABLE, V1, instant_path
 from tests.golden.test_metadata_compaction import loaded, opened, records
 from tests.metadata_tables import hfile_block
+from tests.tiers import by_day
 
 NAMES = ["v6_mor_files_ri__logs", "v9_mor_files_cs_ps_ri__logs"]
 FILE_ID = "files-0000-0"
@@ -99,8 +101,10 @@ def test_files_and_instants_stay_few(name: str) -> None:
     assert max(i.time for i in archived) < min(i.time for i in timeline.commits)
 
 
-@pytest.mark.parametrize("name", [NAMES[0], pytest.param(NAMES[1], marks=pytest.mark.slow)])
-def test_what_a_crash_left_is_done_after_the_next_compaction(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "one_in"), by_day([(NAMES[0], 4), *product(NAMES, [1])], {(NAMES[0], 4)})
+)
+def test_what_a_crash_left_is_done_after_the_next_compaction(name: str, one_in: int) -> None:
     storage = started(name)
     for number in range(200):
         add(storage, number)
@@ -114,7 +118,7 @@ def test_what_a_crash_left_is_done_after_the_next_compaction(name: str) -> None:
     tend(whole)
     changes = [one.number for one in whole.recorder.operations if one.kind in MUTATING]
     assert len(changes) > 30
-    for number in changes:
+    for number in changes[::one_in]:
         left = due.copy()
         with suppress(SimulatedCrash):
             tend(FaultyStorage(left, [Fault(Effect.CRASH_BEFORE, at=number)]))

@@ -278,7 +278,7 @@ def _compare(table: HoodieTable, model: Mapping[int, Row]) -> None:
     assert found == model
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_tables_are_as_the_model_says(data: st.DataObject) -> None:
     _play(data)

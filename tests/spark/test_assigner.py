@@ -20,7 +20,7 @@ from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import PINNED_TIMELINES
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
-from tests.tables import BUCKETS, TRIPS, TYPE, coordinator, found, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
 
 pytestmark = pytest.mark.spark
 
@@ -85,9 +85,8 @@ def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, in
     assert len(list(pinned.iterdir())) == 1  # that of the last batch, until the next begins
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.slow), "MERGE_ON_READ"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TYPES)
 def test_batches_through_the_assigner_and_without_it(spark: Any, tmp_path: Path, kind: str) -> None:
     """Upserts, one of them of keys that an insert has put into further file groups."""
     hoodie_ds.register(spark)

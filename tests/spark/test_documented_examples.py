@@ -63,6 +63,7 @@ def test_the_json_of_kafka_is_streamed(spark: Any, tmp_path: Path) -> None:
     assert fares == {1: 9.5, 2: None}
 
 
+@pytest.mark.slow
 def test_the_examples_of_docstrings(spark: Any, tmp_path: Path) -> None:
     found = {name: text for name, text in docstrings() if name.startswith("datasource/")}
     assert len(found) > 4
@@ -87,6 +88,7 @@ def test_the_examples_of_docstrings(spark: Any, tmp_path: Path) -> None:
             spark.streams.removeListener(left["listener"])
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_guides(spark: Any, tmp_path: Path) -> None:
     hoodie_ds.register(spark)
     options, *_, library = README

@@ -52,7 +52,8 @@ class Written:
         )
 
 
-@pytest.mark.parametrize("version", ["9", pytest.param("6", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["9", "6"])
 def test_every_kind_of_query(spark: Any, version: str, tmp_path: Path) -> None:
     written = Written.at(tmp_path / "t", version)
     times, bounds = written.times, written.bounds

@@ -233,9 +233,8 @@ def test_no_rows_are_left_out_whatever_the_session_ignores(
             spark.conf.unset(key)
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.slow), "MERGE_ON_READ"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TYPES)
 def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: kind, BUCKETS: "4"})
     table.upsert(trips(*((f"k{i}", "xyz"[i % 3], i, float(i)) for i in range(60))))

@@ -59,6 +59,7 @@ def run(request: pytest.FixtureRequest, spark: Any, tmp_path: Path) -> Run:
     return stream
 
 
+@pytest.mark.slow
 def test_a_replayed_batch_with_other_rows_stops_the_query(
     run: Run, options: dict[str, str], tmp_path: Path
 ) -> None:

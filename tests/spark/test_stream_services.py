@@ -68,6 +68,7 @@ def _done(options: dict[str, str], action: Action) -> int:
     return sum(i.action is action for i in _timeline(options).completed)
 
 
+@pytest.mark.slow
 def test_a_stream_compacts_and_cleans_its_table_by_itself(spark: Any, tmp_path: Path) -> None:
     options = _options(tmp_path)
     _stream(spark, tmp_path, options, 12)

@@ -187,11 +187,11 @@ class Counting:
     ("table_type", "version"),
     by_day(product(TYPES, VERSIONS), {("MERGE_ON_READ", 9)}),
 )
-def test_a_batch_costs_as_many_operations_after_1200_commits_as_after_60(
+def test_a_batch_costs_as_many_operations_after_600_commits_as_after_60(
     table_type: str, version: int
 ) -> None:
     costs: list[tuple[int, dict[str, int], int, dict[str, int]]] = []
-    for length in (60, 1_200):
+    for length in (60, 600):
         table = Table(table_type, version)
         table.write()
         table.write()

@@ -124,7 +124,7 @@ rows_ = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows_, trees)
 def test_rows_that_match_are_those_of_sql(rows: list[dict[str, Any]], asked: Asked) -> None:
     table = pa.Table.from_pylist(rows, SCHEMA).append_column("k", [list(range(len(rows)))])
