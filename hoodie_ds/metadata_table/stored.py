@@ -311,7 +311,7 @@ def _records(
 ) -> Iterator[tuple[str, Record]]:
     """Yield the records that are selected of an HFile, and their keys."""
     read = record_reader(schema_of(schema, path), path)
-    for raw, value in select(file):
-        with damage_in(path):
+    with damage_in(path):
+        for raw, value in select(file):
             key = raw.decode()
-        yield key, read(key, value)
+            yield key, read(key, value)

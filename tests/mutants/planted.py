@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from bisect import bisect_left
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -561,6 +562,18 @@ HFILES = [
         Text("or not value_at <= value_end < end", ""),
         f"{_HFILES}::test_an_entry_that_lies_is_refused[a value that is too long]",
         "values that are cut off, or another error than that of a damaged file",
+    ),
+    Mutant(
+        "a value that looks like an entry is taken for one",
+        Text("if not np.array_equal(ends, expected) or", "if"),
+        f"{_HFILES}::test_what_is_looked_up_is_found",
+        "entries are cut in two, and keys are found that are not there",
+    ),
+    Mutant(
+        "keys are searched in one block that are in the next",
+        within("_Wanted.of", bisect_left=lambda keys, key, at: max(at, bisect_left(keys, key) - 1)),
+        f"{_HFILES}::test_what_is_looked_up_is_found",
+        "keys of the metadata table are not found, and their rows are written twice",
     ),
     Mutant(
         "keys are written in any order",

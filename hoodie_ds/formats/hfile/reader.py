@@ -10,13 +10,15 @@ import io
 import struct
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
+from itertools import compress
 from typing import BinaryIO, Final, TypeAlias
 
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.hfile import container
-from hoodie_ds.formats.hfile.container import Block, Codec, Trailer
+from hoodie_ds.formats.hfile.container import Block, Codec, Entries, Trailer
 from hoodie_ds.hints import COPY
 
 Entry: TypeAlias = tuple[bytes, bytes]
@@ -70,10 +72,9 @@ class HFile:
         """Yield all entries."""
         count = 0
         with self._damage():
-            for content in self._blocks(_Prefixes([b""])):
-                for entry in container.read_entries(content):
-                    count += 1
-                    yield entry
+            for entries, _ in self._blocks(_Prefixes([b""])):
+                count += len(entries.keys)
+                yield from entries
             if count != self.num_entries:
                 raise ValueError(f"it has {count} entries, not {self.num_entries}")
 
@@ -123,29 +124,28 @@ class HFile:
 
     def _matching(self, wanted: _Wanted) -> Iterator[Entry]:
         with self._damage():
-            for content in self._blocks(wanted):
-                previous = None
-                for key, value in container.read_entries(content):
-                    if previous is not None and key <= previous:
-                        container.check_order(previous, key)
-                    previous = key
-                    if wanted.includes(key):
-                        yield key, value
+            for entries, end in self._blocks(wanted):
+                entries.check_order()
+                for number in wanted.of(entries, end):
+                    yield entries.row(number), entries.value(number)
 
-    def _blocks(self, wanted: _Wanted) -> Iterator[bytes]:
-        """Yield the contents of the data blocks in which wanted keys may be."""
+    def _blocks(self, wanted: _Wanted) -> Iterator[tuple[Entries, bytes | None]]:
+        """Yield the data blocks in which wanted keys may be, and what all of their keys are below.
+
+        That is None for the last one.
+        """
         reached = 0
         wanted = _Prefixes([b""]) if wanted.depend_on_order else wanted
-        for block in self._visit(self._root, self._trailer.levels, None, wanted):
+        for block, end in self._visit(self._root, self._trailer.levels, None, wanted):
             if block.offset < reached:
                 raise ValueError("blocks of its index overlap")
             reached = block.offset + block.size
-            yield self._content(block, container.DATA)
+            yield container.read_entries(self._content(block, container.DATA)), end
 
     def _visit(
         self, index: list[Block], levels: int, end: bytes | None, wanted: _Wanted
-    ) -> Iterator[Block]:
-        """Yield the data blocks below an index, all of whose keys are below `end`."""
+    ) -> Iterator[tuple[Block, bytes | None]]:
+        """Yield the data blocks below an index, as `_blocks`; all of their keys are below `end`."""
         keys = [block.key for block in index]
         number = 0
         while number < len(index):
@@ -155,10 +155,10 @@ class HFile:
             number = max(number, bisect_right(keys, wanted.current) - 1)
             block = index[number]
             number += 1
-            if levels == 1:
-                yield block
-                continue
             end_below = keys[number] if number < len(keys) else end
+            if levels == 1:
+                yield block, end_below
+                continue
             below = self._index_below(block, levels - 1, end_below)
             yield from self._visit(below, levels - 1, end_below, wanted)
 
@@ -207,19 +207,18 @@ class _Wanted:
     """Keys that are looked up in the order of a file."""
 
     def __init__(self, keys: Collection[bytes]) -> None:
-        self._keys = sorted(keys)
+        self._keys = sorted(set(keys))
         self._at = 0
-        self.includes: Callable[[bytes], bool] = frozenset(keys).__contains__
-        """Whether a key of the file is looked up."""
 
-    @property
+    @cached_property
     def depend_on_order(self) -> bool:
         """Whether it depends on the order of the file where they are.
 
         Characters from U+E000 on, whose first byte is at least 0xEE, sort otherwise in Java among
         one another; what has none of them has the same place in both orders.
         """
-        return not all(key.isascii() or max(key) < 0xEE for key in self._keys)
+        together = b"".join(self._keys)
+        return not together.isascii() and max(together) >= 0xEE
 
     @property
     def current(self) -> bytes | None:
@@ -229,6 +228,13 @@ class _Wanted:
     def skip_to(self, key: bytes) -> None:
         """Skip what is neither `key` nor can be behind it."""
         self._at = bisect_left(self._keys, key, self._at)
+
+    def of(self, entries: Entries, end: bytes | None) -> Iterator[int]:
+        """Yield the numbers of the entries of a block that are looked up; see `HFile._blocks`."""
+        if self.depend_on_order:
+            return entries.among(self._keys, are_in_order=False)
+        until = None if end is None else bisect_left(self._keys, end, self._at)
+        return entries.among(self._keys[self._at : until], are_in_order=True)
 
 
 class _Prefixes(_Wanted):
@@ -240,12 +246,15 @@ class _Prefixes(_Wanted):
             if not (kept and prefix.startswith(kept[-1])):
                 kept.append(prefix)
         super().__init__(kept)
-        self.includes = self._begin
 
     def skip_to(self, key: bytes) -> None:
         super().skip_to(key)
         if self._at and key.startswith(self._keys[self._at - 1]):
             self._at -= 1
+
+    def of(self, entries: Entries, end: bytes | None) -> Iterator[int]:
+        """Yield the numbers of the entries whose keys begin with a prefix."""
+        return compress(range(len(entries.keys)), map(self._begin, entries.rows()))
 
     def _begin(self, key: bytes) -> bool:
         """Whether a key begins with a prefix, which can only be the one before it."""

@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
+from unittest.mock import patch
 
 import fastavro
 import pytest
@@ -100,13 +101,16 @@ def test_a_file_of_hbase(name: str) -> None:
 @given(data=st.data())
 def test_what_is_looked_up_is_found(layout: str, codec: Codec, data: st.DataObject) -> None:
     texts = st.binary(max_size=3) | st.text("ab", max_size=4).map(str.encode)
-    there = data.draw(st.dictionaries(texts, st.binary(max_size=40), min_size=1, max_size=60))
+    values = st.binary(max_size=40) | st.just(ONE) | st.just(b"v" + ONE[:20])
+    there = data.draw(st.dictionaries(texts, values, min_size=1, max_size=60))
     entries = sorted(there.items())
     file = opened(LAYOUTS[layout](entries, codec))
     assert file.num_entries == len(entries)
     assert list(file.scan()) == entries
     wanted = data.draw(st.lists(texts | st.sampled_from(sorted(there)), max_size=20))
-    assert list(file.get_many(wanted)) == [entry for entry in entries if entry[0] in wanted]
+    for cost in (0, 1 << 20):  # each key by a search, all keys of a block
+        with patch.object(container, "_SEARCH_COST", cost):
+            assert list(file.get_many(wanted)) == [e for e in entries if e[0] in wanted]
     begun = [entry for entry in entries if entry[0].startswith(tuple(wanted))]
     assert list(file.scan_prefixes(wanted)) == begun
 
