@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from hoodie_ds.config.enums import LogBlockFormat, ParquetCodec
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
-from hoodie_ds.config.option import BOOLEAN, BYTES, MEGABYTES, POSITIVE_INT, Kind, Option, choice
+from hoodie_ds.config.option import (
+    BOOLEAN,
+    BYTES,
+    MEGABYTES,
+    POSITIVE_INT,
+    Kind,
+    Option,
+    bytes_or_zero,
+    choice,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -18,10 +27,6 @@ STORAGE_OPTION_PREFIX: Final = "hoodie.py.storage.option."
 """Options with this prefix go to the file system; their values are secrets."""
 
 _MB: Final = 1 << 20
-
-
-def _limit(text: str) -> int | None:
-    return 0 if re.fullmatch(r"-?0+|-[0-9]{1,19}", text) else BYTES.parse(text)
 
 
 def _factor(text: str) -> float | None:
@@ -87,7 +92,7 @@ class FileOptions(OptionGroup):
     )
     small_file_bytes: Option[int | None] = Option(
         "hoodie.parquet.small.file.limit",
-        Kind(f"{BYTES.allowed}, or 0 to begin new files always", _limit),
+        bytes_or_zero("to begin new files always"),
         "Base files below this size are filled with inserts first; 100 MB with an index that looks "
         "keys up, 0 without record keys, unused with buckets.",
     )

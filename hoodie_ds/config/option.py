@@ -195,6 +195,17 @@ MEGABYTES: Final = Kind(
     "a size in megabytes, or with a unit such as 128MB, from 1 byte to 1024 TB",
     lambda text: _size(text, bare_shift=20),
 )
+
+
+def bytes_or_zero(meaning: str) -> Kind[int]:
+    """Return the kind of a size that may be 0 or less, which has a meaning of its own."""
+
+    def parse(text: str) -> int | None:
+        return 0 if re.fullmatch(r"-?0+|-[0-9]{1,19}", text) else BYTES.parse(text)
+
+    return Kind(f"{BYTES.allowed}, or 0 {meaning}", parse)
+
+
 TEXT: Final = Kind("a non-empty string without control characters", _plain)
 NAMES: Final = Kind("a comma-separated list of different field names, or nothing", _names)
 ONE_OR_MORE_NAMES: Final = Kind(

@@ -10,7 +10,15 @@ from hoodie_ds.config.enums import HollowCommits, IncrementalFormat, QueryType
 from hoodie_ds.config.file_options import FileOptions
 from hoodie_ds.config.given_options import GivenOptions, OptionGroup
 from hoodie_ds.config.operation_options import OperationOptions
-from hoodie_ds.config.option import BOOLEAN, POSITIVE_INT, TEXT, Kind, Option, choice
+from hoodie_ds.config.option import (
+    BOOLEAN,
+    POSITIVE_INT,
+    TEXT,
+    Kind,
+    Option,
+    bytes_or_zero,
+    choice,
+)
 from hoodie_ds.config.query_instant import (
     ALLOWED,
     EARLIEST,
@@ -60,6 +68,13 @@ class QueryOptions(OptionGroup):
         "partitions, files, row groups and rows out by them. For a DataFrame of one query: Spark "
         "4.3 keeps the filters for later queries of the same DataFrame, which would miss rows.",
         False,
+    )
+    persist_max_bytes: Option[int] = Option(
+        "hoodie.py.read.persist.max.size",
+        bytes_or_zero("to persist none"),
+        "Bytes of log files whose rows hoodie_ds.read persists in Spark, in memory or on disk, "
+        "once a session reads them again; 0 persists none. Not with Spark Connect.",
+        256 << 20,
     )
     merge_hook: Option[str | Callable[..., object] | None] = TableOptions.merge_hook
     metadata_enable: Option[bool | None] = FileOptions.metadata_enable

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import chain
 from typing import Final
 
@@ -31,7 +31,8 @@ from hoodie_ds.config.read_options import ReadOptions
 from hoodie_ds.datasource.builders import query_settings
 from hoodie_ds.datasource.compat import arrow_schema
 from hoodie_ds.datasource.native_files import natively_readable, spark_path
-from hoodie_ds.datasource.packing import in_tasks, packed, parallelism
+from hoodie_ds.datasource.packing import Pack, in_tasks, packed, parallelism
+from hoodie_ds.datasource.persisted import PERSISTED, TableState
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
@@ -53,6 +54,9 @@ from hoodie_ds.storage.protocol import Storage
 
 _BASE_BYTES: Final = 64 << 30
 """Bytes of base files up to which bitmaps, a bit a row, are sent to every executor."""
+
+_BYTES_PER_BIT: Final = 64
+"""Bytes of a base file for which a bitmap counts as a byte."""
 
 _STAYS: Final = """
 CASE WHEN {bits} IS NULL THEN raise_error(concat('no rows are known to be replaced in ', {file}))
@@ -83,7 +87,8 @@ def read(
     files itself, and only what log files have changed comes through Python. All columns are
     nullable. Spark verifies no checksums; with ``hoodie.py.read.verify.checksums`` = ``true`` every
     file is read through Python, which does. So are tables that Spark has no access to, and files
-    that it cannot read into the table's columns.
+    that it cannot read into the table's columns. What Python makes of log files is persisted in
+    Spark when it is read again, as far as ``hoodie.py.read.persist.max.size`` allows.
 
     Parameters
     ----------
@@ -132,7 +137,8 @@ def read(
         rows = (reader if columns is None else reader.schema(_nullable(schema))).load()
     else:
         plan = query.plan(predicate)
-        scan = _Scan(spark, query.pinned, folder, predicate, _nullable(schema))
+        most = 0 if query.pinned.merge_hook is not None else parsed.persist_max_bytes
+        scan = _Scan(spark, query.pinned, folder, predicate, _nullable(schema), most, parsed.as_of)
         rows = scan.frame([*plan.tasks], plan.executor)
     found = rows_that_match(rows, predicate, schema)
     return found if wanted == fetched else found.select(*(named((name,)) for name in wanted))
@@ -175,9 +181,9 @@ def _folder(spark: SparkSession, storage: Storage, base_path: str) -> str | None
 class _Scan:
     """A DataFrame of the slices of one table with some columns, all nullable.
 
-    `folder` is the table's folder as Spark opens it.
-
-    Rows that `predicate` rules out may be in it, but none that comes through Python.
+    `folder` is the table's folder as Spark opens it. Rows that `predicate` rules out may be in it,
+    but none that comes through Python. What Python makes of log files is persisted, up to
+    `persist_max_bytes` of them.
     """
 
     spark: SparkSession
@@ -185,6 +191,8 @@ class _Scan:
     folder: str
     predicate: Predicate
     schema: StructType
+    persist_max_bytes: int
+    as_of: str | None
 
     def frame(self, tasks: Sequence[ScanTask], executor: Executor) -> DataFrame:
         """Return the rows of all slices."""
@@ -199,9 +207,8 @@ class _Scan:
             frames.append(self._parquet(plain))
         if merged:
             frames.append(self._kept(merged))
-            logged = LoggedRows(self.pinned.reader())
-            rows = SliceRows(logged, arrow_schema(self.schema), self.predicate)
-            frames.append(self._python(rows, merged, self.schema))
+            rows = SliceRows(self._logged, arrow_schema(self.schema), self.predicate)
+            frames.append(self._persisted(rows, merged, self.schema, sum(map(_log_bytes, merged))))
         if whole or not frames:
             others = TaskRows(executor, arrow_schema(self.schema), self.predicate)
             frames.append(self._python(others, whole, self.schema))
@@ -223,19 +230,19 @@ class _Scan:
     def _merged_natively(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """The slices with log files whose base rows are dropped by position.
 
-        The keys must be in the files, file names must be distinct, and log files must not be so
-        large that they replace most rows.
+        The keys must be in the files, which must differ in name or size, and log files must not be
+        so large that they replace most rows.
         """
         if not self.pinned.table.properties.populate_meta_fields:
             return []
-        chosen: dict[str, ScanTask] = {}
+        chosen: dict[tuple[str, int], ScanTask] = {}
         budget = _BASE_BYTES
         for task in sorted(tasks, key=_log_bytes):
             assert task.slice.base is not None
             budget -= task.slice.base.size
-            name = str(task.slice.base.name)
-            if budget >= 0 and name not in chosen and _log_bytes(task) <= task.slice.base.size:
-                chosen[name] = task
+            file = str(task.slice.base.name), task.slice.base.size
+            if budget >= 0 and file not in chosen and _log_bytes(task) <= task.slice.base.size:
+                chosen[file] = task
         return list(chosen.values())
 
     def _parquet(self, tasks: Sequence[ScanTask]) -> DataFrame:
@@ -252,10 +259,10 @@ class _Scan:
         rows = self._parquet(tasks).withColumns(
             {column: sf.col(f"_metadata.{name}") for column, name in metadata}
         )
-        bitmaps = SliceBitmaps(LoggedRows(self.pinned.reader()))
-        replaced = self._python(
-            bitmaps, tasks, f"{base} string, {base_size} bigint, {bits} array<bigint>"
-        )
+        of_bits = f"{base} string, {base_size} bigint, {bits} array<bigint>"
+        base_bytes = sum(task.slice.base.size for task in tasks if task.slice.base is not None)
+        bitmaps = SliceBitmaps(self._logged)
+        replaced = self._persisted(bitmaps, tasks, of_bits, base_bytes // _BYTES_PER_BIT)
         # The join hashes a number; the name, many times as slow to hash, is compared only where
         # the number matches. Two comparisons in place of an equality keep it out of the hash.
         same_name = (sf.col(file) <= sf.col(base)) & (sf.col(file) >= sf.col(base))
@@ -270,8 +277,35 @@ class _Scan:
         schema: StructType | str,
     ) -> DataFrame:
         """The rows that Python makes of packed tasks."""
-        packs = packed(tasks, parallelism(self.spark))
+        return self._packed(rows, packed(tasks, parallelism(self.spark)), schema)
+
+    def _packed(
+        self,
+        rows: SliceRows | SliceBitmaps | TaskRows,
+        packs: Sequence[Pack],
+        schema: StructType | str,
+    ) -> DataFrame:
         return in_tasks(self.spark, packs, partial(_of_each, rows), schema)
+
+    def _persisted(
+        self,
+        rows: SliceRows | SliceBitmaps,
+        tasks: Sequence[ScanTask],
+        schema: StructType | str,
+        size: int,
+    ) -> DataFrame:
+        """The rows that Python makes of slices with log files, made once."""
+        packs = packed(tasks, parallelism(self.spark))
+        make = partial(self._packed, rows, packs, schema)
+        if not self.persist_max_bytes or not hasattr(self.spark, "_jvm"):
+            return make()
+        table = self.folder, self.as_of
+        state = TableState.of(self.spark, table, self._logged)
+        return PERSISTED.get(state, (rows, packs, schema), size, self.persist_max_bytes, make)
+
+    @cached_property
+    def _logged(self) -> LoggedRows:
+        return LoggedRows(self.pinned.reader())
 
 
 @dataclass(frozen=True)

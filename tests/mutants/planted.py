@@ -5754,6 +5754,12 @@ QUERIES = [
         "P3: rows of large files are not read",
     ),
     Mutant(
+        "persisted rows are known without the commits and slices that they are of",
+        Text("state.digest, pickle_digest(made_of)", "b'', pickle_digest(str(made_of[2]))"),
+        "tests/spark/test_persisted.py::test_rows_read_again_need_no_log_files",
+        "P3: rows are read as they were before the newest commits",
+    ),
+    Mutant(
         "positions of replaced rows are looked up in another bit",
         within("_Scan._kept", _STAYS=_STAYS.replace("& 63", "& 31")),
         "tests/spark/test_read.py::test_rows_are_left_out_in_any_part_of_a_file[true]",

@@ -1,0 +1,114 @@
+"""Rows of log files that `hoodie_ds.read` asks for again are in Spark's storage, and are right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import hoodie_ds
+from hoodie_ds import HoodieTable
+from hoodie_ds.datasource.persisted import PersistedFrames, TableState
+from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
+
+pytestmark = pytest.mark.spark
+
+OFF = {"hoodie.py.read.persist.max.size": "0"}
+
+
+def read_trips(df: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in df.select("id", "city", "ts", "fare").collect())
+
+
+def is_persisted(df: Any) -> bool:
+    plan = str(df._jdf.queryExecution().withCachedData())
+    assert ("MapInArrow" in plan) or ("InMemoryRelation" in plan)
+    return "InMemoryRelation" in plan
+
+
+def test_rows_read_again_need_no_log_files(spark: Any, tmp_path: Path) -> None:
+    """Whichever columns are asked for; a commit and its rollback are seen, but by no old one."""
+    if not hasattr(spark, "_jvm"):
+        pytest.skip("nothing is persisted with Spark Connect")
+    path = str(tmp_path)
+    table = HoodieTable(path, {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    table.upsert(trips(*((f"{number:04}", "x", 5, 1.0) for number in range(1_000))))
+    table.upsert(trips(("0001", "x", 6, 2.0), ("new", "x", 6, 2.0)))
+    before, first = found(table), hoodie_ds.read(spark, path)
+    assert not is_persisted(first)
+    again = hoodie_ds.read(spark, path)
+    assert read_trips(again) == before
+    logs = [*(tmp_path / "x").glob(".*.log*")]
+    for log in logs:
+        log.rename(tmp_path / log.name)
+    assert again.where("fare = 2").count() == 2
+    assert read_trips(first) == before
+    for log in logs:
+        (tmp_path / log.name).rename(log)
+    table.upsert(trips(("0002", "x", 6, 3.0)))
+    assert not is_persisted(hoodie_ds.read(spark, path))
+    newest = hoodie_ds.read(spark, path)
+    assert is_persisted(newest)
+    spark.catalog.clearCache()
+    assert not is_persisted(hoodie_ds.read(spark, path, OFF))
+    assert is_persisted(hoodie_ds.read(spark, path))
+    assert read_trips(newest) == found(table) != before
+    assert read_trips(first) == before
+    table.rollback()
+    assert read_trips(hoodie_ds.read(spark, path)) == before
+
+
+@dataclass
+class Frame:
+    """A DataFrame of which only this is asked."""
+
+    sparkSession: Any  # noqa: N815 - Spark's name
+    is_stored: list[bool] = field(default_factory=list)
+
+    @property
+    def storageLevel(self) -> Any:  # noqa: N802 - Spark's name
+        from pyspark import StorageLevel
+
+        stored = self.is_stored and self.is_stored[-1]
+        return StorageLevel.MEMORY_AND_DISK_DESER if stored else StorageLevel.NONE
+
+    def persist(self, _: object) -> None:
+        self.is_stored.append(True)
+
+    def unpersist(self) -> None:
+        self.is_stored.append(False)
+
+
+def session(name: str, context: object) -> Any:
+    inner = SimpleNamespace(sessionUUID=lambda: name)
+    return SimpleNamespace(_jsparkSession=inner, sparkContext=context)
+
+
+def test_what_was_not_used_for_longest_is_let_go() -> None:
+    frames, spark = PersistedFrames(), session("one", object())
+
+    def get(what: str, size: int, merge: str = "", on: Any = spark, table: str = "") -> Any:
+        state = TableState.of(on, table or what, merge)
+        return frames.get(state, what, size, 10, lambda: Frame(on))  # type: ignore[arg-type, return-value]
+
+    small, large = get("small", 3), get("large", 7)
+    assert small.is_stored == []
+    assert get("small", 3) is small
+    assert get("small", 3).is_stored == [True]
+    assert get("third", 1).is_stored == []
+    assert large.is_stored == [False]
+    assert small.is_stored == [True]
+    assert get("too large", 11) is not get("too large", 11)
+    assert get("small", 3, on=session("two", spark.sparkContext)) is not small
+    assert get("columns", 1, table="small") is not small
+    assert get("small", 3, merge="a commit later").is_stored == []
+    assert small.is_stored == [True, False]
+    third = get("third", 1)
+    assert third.is_stored == [True]
+    restarted = session("three", object())
+    get("small", 1, on=restarted)
+    assert third.is_stored == [True]  # its Spark was stopped
+    assert get("third", 1) is not third
