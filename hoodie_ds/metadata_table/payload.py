@@ -47,26 +47,16 @@ _DECIMAL: Final = "9"
 _DECIMAL_TYPE: Final = 10
 """The type of a decimal in the wrapper of bytes."""
 _STRING: Final = "7"
-_SHORT: Final = 200
-"""Bytes of a value that may be of many keys."""
-_KNOWN_MAX: Final = 4096
 
 
 def record_reader(schema: str | bytes, name: str) -> Callable[[str, bytes | memoryview], Record]:
-    """Return what decodes the value of a key in the file `name`.
-
-    Values that say where rows are repeat, as they are the same for all rows of a file.
-    """
+    """Return what decodes the value of a key in the file `name`."""
     datum = DatumReader(_numbered(parse_avro(schema, name)), name, plain=True)
-    known: dict[bytes | memoryview, Record] = {}
 
     def read(key: str, value: bytes | memoryview) -> Record:
-        record = known.get(value)
-        if record is None:
-            record = datum.read(value)
-            if len(value) <= _SHORT and len(known) < _KNOWN_MAX:
-                known[value] = record
-        return {**record, "key": key}
+        record: Record = datum.read(value)
+        record["key"] = key
+        return record
 
     return read
 

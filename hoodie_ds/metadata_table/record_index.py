@@ -99,13 +99,8 @@ def places_of(
 ) -> Iterator[tuple[str, FileGroupId]]:
     """Yield those of some record keys that an index has, and their file groups."""
     with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
-        for records in metadata.records(index, keys):
-            known: dict[int, FileGroupId] = {}  # records of rows of one file have one place
-            for key, record in records.items():
-                place = id(record[_PLACE])
-                if place not in known:
-                    known[place] = group_of(record)
-                yield key, known[place]
+        for places in metadata.newest(index, keys, group_of):
+            yield from places.items()
 
 
 def group_of(record: Record) -> FileGroupId:

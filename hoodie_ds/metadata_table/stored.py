@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import methodcaller
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -57,6 +57,7 @@ LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
 _HELD_BYTES: Final = 64 << 20
 """Bytes of log files that are kept while a metadata table is open: each look-up needs them."""
 REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
+T = TypeVar("T")
 Select: TypeAlias = Callable[[HFile], Iterator[Entry]]
 """Reads all entries of a file, or some."""
 
@@ -132,6 +133,31 @@ class MetadataTable:
             some = methodcaller("get_many", sorted(map(str.encode, here)))
             yield self._merged(slice_, some) if here else {}
 
+    def newest(
+        self, partition: str, keys: Collection[str], make: Callable[[Record], T]
+    ) -> Iterator[dict[str, T]]:
+        """Yield what is made of the newest records of some keys, by file group.
+
+        That is of partitions in which a newer record takes the place of an older one. Records of
+        many keys that are the same are read once.
+        """
+        slices = self.slices(partition)
+        for slice_, here in zip(slices, _spread(partition, slices, keys), strict=True):
+            if not here:
+                continue
+            wanted, found = sorted(map(str.encode, here)), dict[bytes, T]()
+            if slice_.base is not None:
+                with self.opened(slice_.base) as file:
+                    records = _Records(file, file.info.get("schema"), slice_.base.path)
+                    found |= records.newest(wanted, make)
+            for change in self._changes(slice_):
+                if isinstance(change, _Records):
+                    found |= change.newest(wanted, make)
+                else:
+                    for key in change:
+                        found.pop(key.encode(), None)
+            yield dict(zip(map(bytes.decode, found), found.values(), strict=True))
+
     def keys_starting_with(
         self, partition: str, prefixes: Collection[str], are_hashed: bool, most: int
     ) -> list[str] | None:
@@ -171,13 +197,22 @@ class MetadataTable:
 
         Or what concerns the entries of a choice, or instants of some `times`.
         """
+        for change in self._changes(slice_, times):
+            if isinstance(change, _Records):
+                yield from change.selected(select)
+            else:
+                yield from ((key, None) for key in change)
+
+    def _changes(
+        self, slice_: FileSlice, times: Container[str] | None = None
+    ) -> Iterator[_Records | list[str]]:
+        """Yield records that are new in the log files of a slice, and keys that are deleted."""
         for place, block in self._blocks(slice_):
             path = place.log.path
             if times is not None and place.time not in times:
                 continue
             if block.block_type is BlockType.DELETE:
-                for key in decode_delete_block(block, path).column("record_key").to_pylist():
-                    yield key, None
+                yield decode_delete_block(block, path).column("record_key").to_pylist()
                 continue
             if block.block_type is not BlockType.HFILE_DATA:
                 raise UnsupportedTableError(
@@ -185,7 +220,7 @@ class MetadataTable:
                     f"not have; {REBUILD}"
                 )
             file = HFile(io.BytesIO(block.content), path)
-            yield from _records(file, block.header.get(HeaderKey.SCHEMA), path, select)
+            yield _Records(file, block.header.get(HeaderKey.SCHEMA), path)
 
     def _check_logs_are_there(self, slices: Sequence[FileSlice]) -> None:
         """Refuse slices without a log file that a later commit than their base files' names.
@@ -227,9 +262,9 @@ class MetadataTable:
     def _merged(self, slice_: FileSlice, select: Select = HFile.scan) -> dict[str, Record]:
         found: dict[str, Record] = {}
         if slice_.base is not None:
-            path = slice_.base.path
             with self.opened(slice_.base) as file:
-                found.update(_records(file, file.info.get("schema"), path, select))
+                records = _Records(file, file.info.get("schema"), slice_.base.path)
+                found.update(records.selected(select))
         return folded(found, self.logged(slice_, select))
 
     def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LogBlock]]:
@@ -260,6 +295,47 @@ class MetadataTable:
     def _counts(self, place: BlockPlace) -> bool:
         is_complete = self.view.is_committed(place.time) and not self.data.is_pending(place.time)
         return is_complete and self.view.names(place.time, place.log.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The records of an HFile, all of which have the same schema."""
+
+    file: HFile
+    schema: str | bytes | None
+    path: str
+
+    def selected(self, select: Select) -> Iterator[tuple[str, Record]]:
+        """Yield the records that are selected, and their keys."""
+        read = self._reader()
+        with damage_in(self.path):
+            for raw, value in select(self.file):
+                key = raw.decode()
+                yield key, read(key, value)
+
+    def newest(self, wanted: Collection[bytes], make: Callable[[Record], T]) -> dict[bytes, T]:
+        """Return what is made of the records of some keys."""
+        read, found = self._reader(), dict[bytes, T]()
+        made = _Made(lambda value: make(read("", value)))
+        with damage_in(self.path):
+            for keys, values in self.file.get_by_block(wanted):
+                found.update(zip(keys, map(made.__getitem__, values), strict=True))
+        return found
+
+    def _reader(self) -> Callable[[str, bytes], Record]:
+        return record_reader(schema_of(self.schema, self.path), self.path)
+
+
+class _Made(dict[bytes, T]):
+    """What is made of values, of each once."""
+
+    def __init__(self, make: Callable[[bytes], T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, value: bytes) -> T:
+        made = self[value] = self._make(value)
+        return made
 
 
 def _spread(
@@ -304,14 +380,3 @@ def schema_of(schema: str | bytes | None, path: str) -> str | bytes:
     if schema is None:
         raise CorruptFileError(f"{path} does not say which schema its records have", REBUILD)
     return schema
-
-
-def _records(
-    file: HFile, schema: str | bytes | None, path: str, select: Select
-) -> Iterator[tuple[str, Record]]:
-    """Yield the records that are selected of an HFile, and their keys."""
-    read = record_reader(schema_of(schema, path), path)
-    with damage_in(path):
-        for raw, value in select(file):
-            key = raw.decode()
-            yield key, read(key, value)

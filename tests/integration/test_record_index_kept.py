@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from string import ascii_lowercase
 
 import pytest
 
@@ -14,7 +15,7 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.properties import keys
 from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.metadata_table.follower import MetadataFollower
-from hoodie_ds.metadata_table.record_index import group_of
+from hoodie_ds.metadata_table.record_index import group_of, places_of
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -113,8 +114,10 @@ def assert_indexed(storage: Storage) -> None:
     records = sum(len(group) for group in metadata.records("record_index"))
     assert records == sum(map(len, there.values()))
     for name, places in there.items():
-        found = {key: group_of(one) for key, one in metadata.by_key(name, places).items()}
+        asked = {*places, *ascii_lowercase}  # those of rows that are gone too
+        found = {key: group_of(one) for key, one in metadata.by_key(name, asked).items()}
         assert found == places
+        assert dict(places_of(metadata, asked, name)) == places
 
 
 def assert_values_indexed(table: Table, metadata: MetadataTable) -> None:

@@ -564,6 +564,13 @@ HFILES = [
         "values that are cut off, or another error than that of a damaged file",
     ),
     Mutant(
+        "a key that was deleted is still where the record index had it",
+        Text("found.pop(key.encode(), None)", "pass"),
+        "tests/integration/test_record_index_kept.py"
+        "::test_a_table_of_buckets_with_inserts_in_log_files[9]",
+        "a row of a deleted key is written to a file group that does not have it",
+    ),
+    Mutant(
         "a value that looks like an entry is taken for one",
         Text("if not np.array_equal(ends, expected) or", "if"),
         f"{_HFILES}::test_what_is_looked_up_is_found",

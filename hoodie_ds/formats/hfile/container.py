@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -50,6 +50,8 @@ KEY_TAIL_BYTES: Final = len(KEY_TAIL)
 _KEY_MORE: Final = ROW.size + KEY_TAIL_BYTES
 """Bytes of a key beyond its row."""
 _HEAD_BYTES: Final = 8
+_FEW_BYTES: Final = 8 << 10
+"""Bytes of entries that are read sooner one by one than all at once."""
 _SEARCH_COST: Final = 32
 """A search by halves costs as much as taking so many keys out of a block."""
 
@@ -88,28 +90,29 @@ class Entries:
     values: Numbers
     value_ends: Numbers
 
-    def rows(self) -> list[bytes]:
-        """Return all keys."""
-        bounds = zip(self.keys.tolist(), self.key_ends.tolist(), strict=True)
-        return [self.content[start:end] for start, end in bounds]
+    def rows(self, numbers: Sequence[int] | slice = slice(None)) -> list[bytes]:
+        """Return the keys of all entries, or of some."""
+        return self._parts(self.keys[numbers], self.key_ends[numbers])
 
     def row(self, number: int) -> bytes:
         """Return the key of an entry."""
         return self.content[self.keys[number] : self.key_ends[number]]
 
-    def value(self, number: int) -> bytes:
-        """Return the value of an entry."""
-        return self.content[self.values[number] : self.value_ends[number]]
+    def read(self, numbers: Sequence[int] | slice = slice(None)) -> tuple[list[bytes], list[bytes]]:
+        """Return the keys and the values of all entries, or of some."""
+        values = self._parts(self.values[numbers], self.value_ends[numbers])
+        return self.rows(numbers), values
 
-    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield all keys and values, in order."""
-        bounds = zip(self.values.tolist(), self.value_ends.tolist(), strict=True)
-        content = self.content
-        for row, (start, end) in zip(self.rows(), bounds, strict=True):
-            yield row, content[start:end]
+    def _parts(self, starts: Numbers, ends: Numbers) -> list[bytes]:
+        content, bounds = self.content, zip(starts.tolist(), ends.tolist(), strict=True)
+        return [content[start:end] for start, end in bounds]
 
     def check_order(self) -> None:
         """Refuse keys that ascend neither by their bytes nor as Java sorts them."""
+        if len(self.content) < _FEW_BYTES:
+            for key, following in pairwise(self.rows()):
+                check_order(key, following)
+            return
         data, heads = np.frombuffer(self.content, np.uint8), np.zeros(len(self.keys), np.uint64)
         for at in range(_HEAD_BYTES):  # behind a key are more bytes than these
             byte = np.where(self.keys + at < self.key_ends, data[self.keys + at], 0)
@@ -274,8 +277,10 @@ def read_entries(content: bytes) -> Entries:
 
     Sizes can only be read one after the other. So all bytes at once are asked whether an entry may
     begin there, and if each that may ends where the next begins, those are the entries. Where a
-    value looks like an entry, or there is damage, they are followed one by one.
+    value looks like an entry, or there is damage, they are followed one by one, and so are few.
     """
+    if len(content) < _FEW_BYTES:
+        return _followed(content)
     data = np.frombuffer(content, np.uint8)
     # The last bytes of the sizes of a key and of its row differ by a constant: few others do.
     starts = np.flatnonzero(data[3:-6] - data[9:] == _KEY_MORE)

@@ -74,7 +74,7 @@ class HFile:
         with self._damage():
             for entries, _ in self._blocks(_Prefixes([b""])):
                 count += len(entries.keys)
-                yield from entries
+                yield from zip(*entries.read(), strict=True)
             if count != self.num_entries:
                 raise ValueError(f"it has {count} entries, not {self.num_entries}")
 
@@ -83,6 +83,11 @@ class HFile:
 
         Only blocks in which keys may be are read, each once.
         """
+        for found in self.get_by_block(keys):
+            yield from zip(*found, strict=True)
+
+    def get_by_block(self, keys: Collection[bytes]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        """Yield the keys that `get_many` yields and their values, those of a block at a time."""
         return self._matching(_Wanted(keys))
 
     def scan_prefixes(self, prefixes: Collection[bytes]) -> Iterator[Entry]:
@@ -90,7 +95,8 @@ class HFile:
 
         Only blocks in which such keys may be are read, each once.
         """
-        return self._matching(_Prefixes(prefixes))
+        for found in self._matching(_Prefixes(prefixes)):
+            yield from zip(*found, strict=True)
 
     def _load(self, trailer: Trailer, end: int) -> None:
         start = trailer.loaded_offset
@@ -122,12 +128,11 @@ class HFile:
             )
         return Codec(trailer.codec)
 
-    def _matching(self, wanted: _Wanted) -> Iterator[Entry]:
+    def _matching(self, wanted: _Wanted) -> Iterator[tuple[list[bytes], list[bytes]]]:
         with self._damage():
             for entries, end in self._blocks(wanted):
                 entries.check_order()
-                for number in wanted.of(entries, end):
-                    yield entries.row(number), entries.value(number)
+                yield entries.read([*wanted.of(entries, end)])
 
     def _blocks(self, wanted: _Wanted) -> Iterator[tuple[Entries, bytes | None]]:
         """Yield the data blocks in which wanted keys may be, and what all of their keys are below.
@@ -207,7 +212,7 @@ class _Wanted:
     """Keys that are looked up in the order of a file."""
 
     def __init__(self, keys: Collection[bytes]) -> None:
-        self._keys = sorted(set(keys))
+        self._keys = [*dict.fromkeys(sorted(keys))]
         self._at = 0
 
     @cached_property

@@ -50,6 +50,10 @@ def opened(data: bytes) -> HFile:
 Fields: TypeAlias = dict[int, int | bytes]
 
 
+FEW = (0, 1 << 20)
+"""Bytes below which entries are followed one by one: never, and always."""
+
+
 class Counted(io.BytesIO):
     """A file that counts what is read of it."""
 
@@ -108,8 +112,9 @@ def test_what_is_looked_up_is_found(layout: str, codec: Codec, data: st.DataObje
     assert file.num_entries == len(entries)
     assert list(file.scan()) == entries
     wanted = data.draw(st.lists(texts | st.sampled_from(sorted(there)), max_size=20))
-    for cost in (0, 1 << 20):  # each key by a search, all keys of a block
-        with patch.object(container, "_SEARCH_COST", cost):
+    # Each key is searched in entries that are read at once, or all keys of a block are compared.
+    for cost, few in zip((0, 1 << 20), FEW, strict=True):
+        with patch.multiple(container, _SEARCH_COST=cost, _FEW_BYTES=few):
             assert list(file.get_many(wanted)) == [e for e in entries if e[0] in wanted]
     begun = [entry for entry in entries if entry[0].startswith(tuple(wanted))]
     assert list(file.scan_prefixes(wanted)) == begun
@@ -266,6 +271,9 @@ def test_keys_as_java_sorts_them(
     monkeypatch.setattr(writer._Writer, "_check", lambda *_: None)
     keys = [key.encode() for key in sorted(JAVAS, key=lambda key: key.encode(order))]
     file = opened(hfile([(key, b"") for key in keys], block_bytes=block_bytes))
+    for few in FEW:
+        with patch.object(container, "_FEW_BYTES", few):
+            assert [key for key, _ in file.get_many(keys)] == keys
     assert [key for key, _ in file.scan()] == keys
     assert [key for key, _ in file.get_many(keys)] == keys
     for key in keys:
@@ -282,8 +290,12 @@ def test_keys_in_another_order_are_refused(
 ) -> None:
     monkeypatch.setattr(writer._Writer, "_check", lambda *_: None)
     data = hfile([(b"b", b""), (b"a", b"")], block_bytes=block_bytes)
-    with pytest.raises(CorruptFileError, match="not in order"):
-        list(opened(data).get_many([b"b"]))
+    for few in FEW:
+        with (
+            patch.object(container, "_FEW_BYTES", few),
+            pytest.raises(CorruptFileError, match="not in order"),
+        ):
+            list(opened(data).get_many([b"b"]))
 
 
 def test_file_info_has_few_items() -> None:
@@ -315,8 +327,12 @@ def test_an_entry_that_lies_is_refused(what: str) -> None:
     content = ENTRIES_THAT_LIE[what]
     size = len(encode_block(container.DATA, content, Codec.GZIP))
     file = opened(forged([Block(0, size, b"k")], content))
-    with pytest.raises(CorruptFileError, match=r"^f: "):
-        list(file.get_many([b"k", b"l"]))
+    for few in FEW:
+        with (
+            patch.object(container, "_FEW_BYTES", few),
+            pytest.raises(CorruptFileError, match=r"^f: "),
+        ):
+            list(file.get_many([b"k", b"l"]))
 
 
 def below_root(content: bytes, kind: bytes = container.LEAF_INDEX, levels: int = 2) -> HFile:
