@@ -59,7 +59,8 @@ _BYTES_PER_BIT: Final = 64
 """Bytes of a base file for which a bitmap counts as a byte."""
 
 _STAYS: Final = """
-CASE WHEN {bits} IS NULL THEN raise_error(concat('no rows are known to be replaced in ', {file}))
+CASE WHEN {bits} IS NULL THEN raise_error(
+    concat('no rows are known to be replaced in the base file of ', {size}, ' bytes'))
 ELSE bit_get({bits}[CAST(shiftright({row}, 6) AS INT)], CAST({row} & 63 AS INT)) = 0 END
 """
 
@@ -252,22 +253,24 @@ class _Scan:
 
     def _kept(self, tasks: Sequence[ScanTask]) -> DataFrame:
         """The rows of base files that their log files do not replace."""
-        wanted = ("file_name", "file_size", "row_index", "log_base", "log_base_size", "log_bits")
+        wanted = ("file_size", "row_index", "file_name", "log_base", "log_base_size", "log_bits")
         columns = [_unused(f"_hoodie_{name}", self.pinned.schema.names) for name in wanted]
-        file, size, row, base, base_size, bits = columns
-        metadata = zip(columns, wanted[:3], strict=False)
+        size, row, file, base, base_size, bits = columns
+        sizes = [task.slice.base.size for task in tasks if task.slice.base is not None]
+        by_name = len(set(sizes)) < len(sizes)
+        metadata = zip(columns, wanted[: 2 + by_name], strict=False)
         rows = self._parquet(tasks).withColumns(
             {column: sf.col(f"_metadata.{name}") for column, name in metadata}
         )
         of_bits = f"{base} string, {base_size} bigint, {bits} array<bigint>"
-        base_bytes = sum(task.slice.base.size for task in tasks if task.slice.base is not None)
         bitmaps = SliceBitmaps(self._logged)
-        replaced = self._persisted(bitmaps, tasks, of_bits, base_bytes // _BYTES_PER_BIT)
-        # The join hashes a number; the name, many times as slow to hash, is compared only where
-        # the number matches. Two comparisons in place of an equality keep it out of the hash.
-        same_name = (sf.col(file) <= sf.col(base)) & (sf.col(file) >= sf.col(base))
-        same = (sf.col(size) == sf.col(base_size)) & same_name
-        stays = sf.expr(_STAYS.format(file=file, row=row, bits=bits))
+        replaced = self._persisted(bitmaps, tasks, of_bits, sum(sizes) // _BYTES_PER_BIT)
+        same = sf.col(size) == sf.col(base_size)
+        if by_name:
+            # The join hashes a number; the name, many times as slow to hash, is compared only where
+            # the number matches. Two comparisons in place of an equality keep it out of the hash.
+            same &= (sf.col(file) <= sf.col(base)) & (sf.col(file) >= sf.col(base))
+        stays = sf.expr(_STAYS.format(size=size, row=row, bits=bits))
         return rows.join(sf.broadcast(replaced), same, "left").where(stays).drop(*columns)
 
     def _python(

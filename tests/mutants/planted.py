@@ -5767,6 +5767,12 @@ QUERIES = [
         "P3: rows are read as they were before the newest commits",
     ),
     Mutant(
+        "base files of one size are taken for one another",
+        Text("by_name = len(set(sizes)) < len(sizes)", "by_name = False"),
+        "tests/spark/test_persisted.py::test_rows_read_again_need_no_log_files",
+        "P3: rows that logs replace are read, and others are not",
+    ),
+    Mutant(
         "positions of replaced rows are looked up in another bit",
         within("_Scan._kept", _STAYS=_STAYS.replace("& 63", "& 31")),
         "tests/spark/test_read.py::test_rows_are_left_out_in_any_part_of_a_file[true]",

@@ -16,6 +16,7 @@ from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
 
 pytestmark = pytest.mark.spark
 
+PLAIN = {"hoodie.parquet.compression.codec": "uncompressed"}
 OFF = {"hoodie.py.read.persist.max.size": "0"}
 
 
@@ -30,24 +31,29 @@ def is_persisted(df: Any) -> bool:
 
 
 def test_rows_read_again_need_no_log_files(spark: Any, tmp_path: Path) -> None:
-    """Whichever columns are asked for; a commit and its rollback are seen, but by no old one."""
+    """Whichever columns are asked for; a commit and its rollback are seen, but by no old one.
+
+    Base files of one size are told apart by their names.
+    """
     if not hasattr(spark, "_jvm"):
         pytest.skip("nothing is persisted with Spark Connect")
     path = str(tmp_path)
-    table = HoodieTable(path, {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
-    table.upsert(trips(*((f"{number:04}", "x", 5, 1.0) for number in range(1_000))))
-    table.upsert(trips(("0001", "x", 6, 2.0), ("new", "x", 6, 2.0)))
+    table = HoodieTable(path, {**TRIPS, **PLAIN, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    for city in ("x", "y"):
+        table.upsert(trips(*((f"{number:04}", city, 5, 1.0) for number in range(500))))
+    table.upsert(trips(("0001", "x", 6, 2.0), ("new", "x", 6, 2.0), ("0003", "y", 6, 3.0)))
+    assert len({file.stat().st_size for file in tmp_path.glob("?/*.parquet")}) == 1
     before, first = found(table), hoodie_ds.read(spark, path)
     assert not is_persisted(first)
     again = hoodie_ds.read(spark, path)
     assert read_trips(again) == before
-    logs = [*(tmp_path / "x").glob(".*.log*")]
-    for log in logs:
-        log.rename(tmp_path / log.name)
+    logs = {log: tmp_path / f"{log.parent.name}.log" for log in tmp_path.glob("?/.*.log*")}
+    for log, elsewhere in logs.items():
+        log.rename(elsewhere)
     assert again.where("fare = 2").count() == 2
     assert read_trips(first) == before
-    for log in logs:
-        (tmp_path / log.name).rename(log)
+    for log, elsewhere in logs.items():
+        elsewhere.rename(log)
     table.upsert(trips(("0002", "x", 6, 3.0)))
     assert not is_persisted(hoodie_ds.read(spark, path))
     newest = hoodie_ds.read(spark, path)

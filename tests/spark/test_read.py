@@ -88,7 +88,9 @@ def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> N
     """The same key in two partitions, late rows, deletes, and logs larger than their base file."""
     table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
     keys = [f"{number:04}" for number in range(500)]
-    rows = [(key, city, 5, 1.0) for key in keys for city in ("x", "y", "z")]
+    rows = [(key, city, 5, 1.0) for key in keys for city in ("x", "z")]
+    # A base file with the name of that of "x", and another size.
+    rows += [(key, "y", 5, 1.0) for key in keys[:400]]
     table.upsert(trips(*rows, ("lone", "w", 5, 1.0)))
     table.upsert(trips(("0001", "x", 6, 2.0), ("0002", "x", 4, 2.0), ("new", "x", 6, 2.0)))
     table.upsert(trips(("0003", "y", 9, 2.0)))
@@ -97,6 +99,7 @@ def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> N
     df = hoodie_ds.read(spark, str(tmp_path))
     assert read_trips(df) == found(table)
     assert plan(df).count("bit_get") >= 1
+    assert {file.rsplit("/", 2)[-2] for file in df.inputFiles()} == {"x", "y", "z"}
     assert df.where("city = 'x' and fare = 2").count() == 2
     assert df.columns == spark.read.format("hoodie_py").load(str(tmp_path)).columns
     before = read_trips(df)
