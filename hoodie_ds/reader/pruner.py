@@ -23,7 +23,7 @@ from hoodie_ds.config.enums import KeyGeneratorType
 from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import HoodieError
 from hoodie_ds.filters.bounds import Bounds, kind_of, sortable
-from hoodie_ds.filters.predicate import In, Predicate, allowed_values
+from hoodie_ds.filters.predicate import In, Predicate, allowed_values, columns_used
 from hoodie_ds.filters.pruning import may_match
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.index.bucket_identifier import bucket_prefix
@@ -101,7 +101,7 @@ class Pruner:
     ) -> Pruner:
         """Return what rules files and rows of a table out, as it is read."""
         keys = record_keys(predicate, properties, schema)
-        values = PartitionValues(properties, schema)
+        values = PartitionValues(properties, schema, columns_used(predicate))
         if keys is None:
             return cls(predicate, schema, values, None, None)
         buckets = constant_buckets(properties, storage, timeline)
@@ -218,10 +218,14 @@ def _of_fields(
 
 @dataclass(frozen=True, slots=True)
 class PartitionValues:
-    """Reads partition paths of a table with some columns."""
+    """Reads partition paths of a table with some columns.
+
+    `used` are the columns that are asked for, None if all may be: values of others are not parsed.
+    """
 
     properties: TableProperties
     schema: pa.Schema
+    used: frozenset[str] | None
 
     def of(self, path: str) -> Mapping[str, Bounds]:
         """Return what is known of columns in a partition; others are left out."""
@@ -233,7 +237,8 @@ class PartitionValues:
         if len(parts) != len(fields):
             return known
         for (name, is_plain), part in zip(fields, parts, strict=True):
-            bounds = self._bounds(name, part) if is_plain else None
+            is_asked = is_plain and (self.used is None or name in self.used)
+            bounds = self._bounds(name, part) if is_asked else None
             if bounds is not None:
                 known[name] = bounds
         return known
