@@ -23,7 +23,7 @@ COMPACTED = {"hoodie.compact.inline.max.delta.commits": "2"}
     ("job", "point"),
     by_day(
         [("cow", "before the Delta version"), ("mor 9", "Delta version put")],
-        [("cow", "before the Delta version")],
+        [],
     ),
     indirect=["job"],
 )
