@@ -4,7 +4,7 @@ Runs under the Python of ``.venv-jvm`` (``.ci/setup test --jvm``), as PySpark 3.
 environment with PySpark 4:
 
     .venv-jvm/bin/python benchmarks/jvm_baseline.py LINEITEM WORK --bundle JAR \
-        [--suite tables|index|compaction|scan]
+        [--suite tables|index|records|compaction|scan]
 
 ``LINEITEM`` is a folder of TPC-H lineitem as parquet; ``WORK`` gets the inputs (kept) and the
 tables (removed). Round 0 warms the JVM up and is marked so.
@@ -62,6 +62,12 @@ KEYED = {
 }
 LOOKED_UP = {key: text for key, text in KEYED.items() if "bucket" not in key} | {
     "hoodie.index.type": "BLOOM"
+}
+RECORDS = LOOKED_UP | {
+    "hoodie.index.type": "RECORD_INDEX",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.write.table.version": "9",
 }
 IN_PARTITIONS = {
     "hoodie.datasource.write.partitionpath.field": "part",
@@ -148,6 +154,15 @@ def index_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Ste
                 )
 
 
+def record_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """Load a copy-on-write table with a record index; three batches of a thousandth of it."""
+    put = partial(write_hudi, path=work / "tables" / "RECORD_INDEX", options=RECORDS)
+    yield "record index, first load", partial(put, spark.read.parquet(str(work / "half")), ts=1)
+    some = spark.read.parquet(str(work / "thousandth"))
+    for ts in (2, 3, 4):
+        yield "record index, upsert 0.1 %", partial(put, some, ts=ts)
+
+
 def compaction_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
     """Carry out the plan that ``service_cost.py`` left in ``WORK/planned``, of a copy."""
     path = work / "tables" / "planned"
@@ -176,6 +191,7 @@ def scan_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step
 SUITES = {
     "tables": steps,
     "index": index_steps,
+    "records": record_steps,
     "compaction": compaction_steps,
     "scan": scan_steps,
 }
@@ -212,7 +228,11 @@ def check(spark: SparkSession, work: Path, suite: str) -> None:
         return
     updated = "tenth" if suite == "tables" else "thousandth"
     expected = tuple(spark.read.parquet(str(work / name)).count() for name in ("half", updated))
-    newest = {"tables": {"COW": 2, "MOR": 3}, "index": {f"BLOOM{suffix}": 7 for suffix in LAYOUTS}}
+    newest = {
+        "tables": {"COW": 2, "MOR": 3},
+        "index": {f"BLOOM{suffix}": 7 for suffix in LAYOUTS},
+        "records": {"RECORD_INDEX": 4},
+    }
     for name, ts in newest[suite].items():
         rows = spark.read.format("hudi").load(str(work / "tables" / name))
         found = rows.count(), rows.where(F.col("ts") == ts).count()

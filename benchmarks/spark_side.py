@@ -1,9 +1,9 @@
 """What the work of ``jvm_baseline.py`` costs here: one JSON line for each run.
 
-    .venv/bin/python benchmarks/spark_side.py LINEITEM WORK [--suite tables|index|load]
+    .venv/bin/python benchmarks/spark_side.py LINEITEM WORK [--suite tables|index|records|load]
 
 ``WORK`` must hold the inputs that ``jvm_baseline.py`` prepared, so both sides read the same files.
-The suites ``tables`` and ``index`` are the baseline's; ``load`` is first keyed loads alone.
+The suites are those of the baseline, and ``load``, which is first keyed loads alone.
 """
 
 from __future__ import annotations
@@ -135,7 +135,18 @@ def index_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Ste
                     yield work_, partial(put, inputs[name], ts=ts)
 
 
-SUITES = {"tables": steps, "index": index_steps, "load": load_steps}
+def record_steps(spark: SparkSession, lineitem: Path, work: Path) -> Iterator[Step]:
+    """Load a copy-on-write table with a record index; three batches of a thousandth of it."""
+    options = {**LOOKED_UP, "hoodie.index.type": "RECORD_INDEX", "hoodie.write.table.version": "9"}
+    path = work / "tables" / "RECORD_INDEX"
+    put = partial(write, path=path, options=options, shuffle=True)
+    yield "record index, first load", partial(put, spark.read.parquet(str(work / "half")), ts=1)
+    some = spark.read.parquet(str(work / "thousandth"))
+    for ts in (2, 3, 4):
+        yield "record index, upsert 0.1 %", partial(put, some, ts=ts)
+
+
+SUITES = {"tables": steps, "index": index_steps, "records": record_steps, "load": load_steps}
 
 
 def check(spark: SparkSession, work: Path, suite: str) -> None:
@@ -147,9 +158,15 @@ def check(spark: SparkSession, work: Path, suite: str) -> None:
     newest = {
         "tables": {"COWTrue": 2, "MORTrue": 3, "COWFalse": 2, "MORFalse": 3},
         "index": {f"{i}{suffix}": 7 for i in ("BLOOM", "FLINK_STATE") for suffix in LAYOUTS},
+        "records": {"RECORD_INDEX": 4},
         "load": {"COW": 1, "MOR": 1},
     }
-    updated = {"tables": "tenth", "index": "thousandth", "load": "half"}
+    updated = {
+        "tables": "tenth",
+        "index": "thousandth",
+        "records": "thousandth",
+        "load": "half",
+    }
     for name, ts in newest[suite].items():
         rows = spark.read.format("hoodie_py").load(str(work / "tables" / name))
         found = rows.count(), rows.where(sf.col("ts") == ts).count()

@@ -104,7 +104,8 @@ def test_a_file_of_hbase(name: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(data=st.data())
 def test_what_is_looked_up_is_found(layout: str, codec: Codec, data: st.DataObject) -> None:
-    texts = st.binary(max_size=3) | st.text("ab", max_size=4).map(str.encode)
+    start = data.draw(st.sampled_from([b"", b"as others: "]))
+    texts = (st.binary(max_size=3) | st.text("ab", max_size=4).map(str.encode)).map(start.__add__)
     values = st.binary(max_size=40) | st.just(ONE) | st.just(b"v" + ONE[:20])
     there = data.draw(st.dictionaries(texts, values, min_size=1, max_size=60))
     entries = sorted(there.items())
@@ -284,18 +285,19 @@ def test_keys_as_java_sorts_them(
     assert [found for found, _ in file.scan_prefixes([b"n"])] == begun
 
 
+@pytest.mark.parametrize("start", [b"", b"as others: "])
 @pytest.mark.parametrize("block_bytes", [1, 1_000])
 def test_keys_in_another_order_are_refused(
-    monkeypatch: pytest.MonkeyPatch, block_bytes: int
+    monkeypatch: pytest.MonkeyPatch, block_bytes: int, start: bytes
 ) -> None:
     monkeypatch.setattr(writer._Writer, "_check", lambda *_: None)
-    data = hfile([(b"b", b""), (b"a", b"")], block_bytes=block_bytes)
+    data = hfile([(start + b"b", b""), (start + b"a", b"")], block_bytes=block_bytes)
     for few in FEW:
         with (
             patch.object(container, "_FEW_BYTES", few),
             pytest.raises(CorruptFileError, match="not in order"),
         ):
-            list(opened(data).get_many([b"b"]))
+            list(opened(data).get_many([start + b"b"]))
 
 
 def test_file_info_has_few_items() -> None:
