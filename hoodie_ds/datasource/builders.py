@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
+from itertools import islice
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -21,6 +22,7 @@ from hoodie_ds.log import Log
 _MARK: Final = "_hoodie_ds_given"
 _HUDIS: Final = "hoodie."
 _SPARKS: Final = "spark.hoodie."
+_PREFIXES: Final = (_HUDIS, _SPARKS)
 _WRITE_KEYS: Final = {name for option in WRITE_OPTIONS for name in option.names}
 _SESSION_OF: Final = ("_spark", "_client", "_session")
 """Where PySpark's classes keep the session."""
@@ -39,7 +41,7 @@ def write_settings(spark: SparkSession) -> dict[str, str]:
 
     As in Hudi these are ``spark.hoodie.*`` alone; a warning names those without ``spark.``.
     """
-    found = spark.conf.getAll
+    found = _settings(spark)
     _warn_once(_BARE, tuple(sorted(found.keys() & _WRITE_KEYS)))
     return _of_sparks(found)
 
@@ -53,9 +55,20 @@ def change_settings(spark: SparkSession) -> dict[str, str]:
 
 def query_settings(spark: SparkSession) -> dict[str, str]:
     """Return the settings of a session for a query, also ``hoodie.*``, which win, as in Hudi."""
-    found = spark.conf.getAll
+    found = _settings(spark)
     hudis = {f"spark.{key}": text for key, text in found.items() if key.startswith(_HUDIS)}
     return {**_of_sparks(found), **hudis}
+
+
+def _settings(spark: SparkSession) -> dict[str, str]:
+    """Return the settings of a session that may be options."""
+    conf = spark.conf
+    if not hasattr(conf, "_jconf"):
+        return conf.getAll
+    found = conf._jconf.getAllAsJava()
+    # The end of a Java iterator is an exception, and PySpark takes long to ask what it is.
+    keys = islice(iter(found), len(found))
+    return {key: found[key] for key in keys if key in _WRITE_KEYS or key.startswith(_PREFIXES)}
 
 
 def watch_reader(reader: type[Any], name: str) -> None:
@@ -70,7 +83,7 @@ def watch_stream_reader(reader: type[Any], name: str) -> None:
         name,
         ("format",),
         ("load",),
-        lambda self, _: _take(self, lambda spark: _of_sparks(spark.conf.getAll)),
+        lambda self, _: _take(self, lambda spark: _of_sparks(_settings(spark))),
     )
 
 
@@ -99,7 +112,7 @@ def watch_sql(session: type[Any], name: str) -> None:
     @wraps(run)
     def watched(self: SparkSession, sqlQuery: str, *args: Any, **given: Any) -> Any:  # noqa: ANN401, N803
         if isinstance(sqlQuery, str) and name in sqlQuery.lower():
-            found = (key for key in self.conf.getAll if key.startswith((_HUDIS, _SPARKS)))
+            found = (key for key in _settings(self) if key.startswith(_PREFIXES))
             _warn_once(_IN_SQL, tuple(sorted(found)))
         return run(self, sqlQuery, *args, **given)
 
