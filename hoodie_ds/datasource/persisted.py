@@ -22,6 +22,9 @@ from hoodie_ds.environment import forget_at_fork
 
 _Key = tuple[Hashable, ...]
 
+MOST_FRAMES: Final = 128
+"""Each is a plan in the driver, and has its session, however few its rows are."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableState:
@@ -66,8 +69,9 @@ class PersistedFrames:
         """Return the frame that `make` makes, or has made: the second time Spark is to persist it.
 
         `made_of` decides its rows, together with `state`. `size` counts towards `most`, beyond
-        which frames go that were not used for longest, as do those of other states of the same
-        table: Spark computes their rows again for a DataFrame that still has them.
+        which, or `MOST_FRAMES`, frames go that were not used for longest, as do those of other
+        states of the same table: Spark computes their rows again for a DataFrame that still has
+        them.
         """
         if size > most:
             return make()
@@ -90,11 +94,12 @@ class PersistedFrames:
         """Let other states of the newest entry's table go, and what is too much."""
         newest = next(reversed(self._entries.values()))
         held = 0
-        for key, entry in [*reversed(self._entries.items())]:
+        for place, (key, entry) in enumerate([*reversed(self._entries.items())]):
             held += entry.size
+            too_much = held > most or place >= MOST_FRAMES
             same_context = entry.frame.sparkSession.sparkContext is newest.state.spark.sparkContext
             outdated = key[:2] == table and entry.state.digest != newest.state.digest
-            if held > most or outdated or not same_context:
+            if too_much or outdated or not same_context:
                 held -= entry.size
                 del self._entries[key]
                 if same_context:  # else it has been stopped

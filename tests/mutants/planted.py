@@ -5767,6 +5767,12 @@ QUERIES = [
         "P3: rows are read as they were before the newest commits",
     ),
     Mutant(
+        "a DataFrame is held for each filter that was ever read with",
+        Text("held > most or place >= MOST_FRAMES", "held > most"),
+        "tests/spark/test_persisted.py::test_frames_of_ever_other_filters_are_let_go",
+        "the driver's memory grows with every read by another key",
+    ),
+    Mutant(
         "base files of one size are taken for one another",
         Text("by_name = len(set(sizes)) < len(sizes)", "by_name = False"),
         "tests/spark/test_persisted.py::test_rows_read_again_need_no_log_files",

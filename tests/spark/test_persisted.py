@@ -11,7 +11,7 @@ import pytest
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.datasource.persisted import PersistedFrames, TableState
+from hoodie_ds.datasource.persisted import MOST_FRAMES, PersistedFrames, TableState
 from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
 
 pytestmark = pytest.mark.spark
@@ -96,6 +96,21 @@ class Frame:
 def session(name: str, context: object) -> Any:
     inner = SimpleNamespace(sessionUUID=lambda: name)
     return SimpleNamespace(_jsparkSession=inner, sparkContext=context)
+
+
+def test_frames_of_ever_other_filters_are_let_go() -> None:
+    """However little their log files hold: each is a plan in the driver, and has its session."""
+    frames, spark = PersistedFrames(), session("one", object())
+    state = TableState.of(spark, "table", "merge")
+
+    def get(key: int) -> Any:
+        return frames.get(state, ("id", "=", key), 1, 1 << 30, lambda: Frame(spark))  # type: ignore[arg-type, return-value]
+
+    first, second, *_, last = [get(key) for key in range(MOST_FRAMES + 1)]
+    assert first.is_stored == [False]
+    assert second.is_stored == []
+    assert get(MOST_FRAMES) is last
+    assert get(0) is not first
 
 
 def test_what_was_not_used_for_longest_is_let_go() -> None:
