@@ -16,7 +16,12 @@ from hoodie_ds.metadata_table.delta_commit import new_groups
 from hoodie_ds.metadata_table.joined_keys import JoinedKeys
 from hoodie_ds.metadata_table.listing import MetadataListing
 from hoodie_ds.metadata_table.payload import Record
-from hoodie_ds.metadata_table.record_index import group_of, index_record, record_indexes
+from hoodie_ds.metadata_table.record_index import (
+    group_of,
+    index_record,
+    places_of,
+    record_indexes,
+)
 from hoodie_ds.metadata_table.record_keys import folder_of, groups_among, index_of, indexed_path
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.touched_slices import TouchedSlices, slice_reader
@@ -125,8 +130,7 @@ def _written(
             gone.update(lost.to_pylist())
         if not (places or gone):
             continue
-        stored = metadata.by_key(index, {*places, *gone})
-        known = {key: group_of(record) for key, record in stored.items()}
+        known = dict(places_of(metadata, {*places, *gone}, index))
         records: Records = {
             key: index_record(group, at) for key, group in places.items() if known.get(key) != group
         }

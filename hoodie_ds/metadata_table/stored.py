@@ -148,8 +148,7 @@ class MetadataTable:
             wanted, found = sorted(map(str.encode, here)), dict[bytes, T]()
             if slice_.base is not None:
                 with self.opened(slice_.base) as file:
-                    records = _Records(file, file.info.get("schema"), slice_.base.path)
-                    found |= records.newest(wanted, make)
+                    found |= _Records.of(file, slice_.base).newest(wanted, make)
             for change in self._changes(slice_):
                 if isinstance(change, _Records):
                     found |= change.newest(wanted, make)
@@ -263,8 +262,7 @@ class MetadataTable:
         found: dict[str, Record] = {}
         if slice_.base is not None:
             with self.opened(slice_.base) as file:
-                records = _Records(file, file.info.get("schema"), slice_.base.path)
-                found.update(records.selected(select))
+                found.update(_Records.of(file, slice_.base).selected(select))
         return folded(found, self.logged(slice_, select))
 
     def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LogBlock]]:
@@ -304,6 +302,11 @@ class _Records:
     file: HFile
     schema: str | bytes | None
     path: str
+
+    @classmethod
+    def of(cls, file: HFile, base: BaseFile) -> _Records:
+        """Return those of a base file, which says itself what their schema is."""
+        return cls(file, file.info.get("schema"), base.path)
 
     def selected(self, select: Select) -> Iterator[tuple[str, Record]]:
         """Yield the records that are selected, and their keys."""
