@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(os, "fsync", lambda _: None)
     config.add_cleanup(patch.undo)
+    config.add_cleanup(gc.unfreeze)  # some extension modules report what is left at the end
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,17 +53,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="run one in N variants of each test that takes time",
+        help="run one in N variants of each test",
     )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage while tests are collected: there is none, and they are many."""
+    """Look for no garbage while tests are collected, nor later among them: they are many."""
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 

@@ -13,8 +13,8 @@ from _pytest.mark import ParameterSet
 
 T = TypeVar("T")
 
-_QUICK = ("tests/unit/", "tests/model/")
-"""Folders of tests that take no time unless they are marked: modules by themselves, protocols."""
+_UNLIKE = "tests/model/"
+"""Where the variants of a test are no variants of one thing, but protocols."""
 
 AT_NIGHT = (pytest.mark.slow, pytest.mark.nightly)
 
@@ -65,15 +65,12 @@ def in_turn(
 def beyond(items: Iterable[pytest.Item], one_in: int) -> set[str]:
     """Return the node ids of the variants that a run of one in so many leaves out.
 
-    Tests in `_QUICK` keep them all, unless they write files or are long. Each test keeps one
-    variant at least. Which one differs from test to test, so that tests with the same versions and
-    table types have all of them together, and is the same in every run.
+    Each test keeps one variant at least. Which one differs from test to test, so that tests with
+    the same versions and table types have all of them together, and is the same in every run.
     """
     variants: dict[str, list[str]] = defaultdict(list)
     for item in items:
-        is_long = any(item.get_closest_marker(mark) for mark in ("slow", "jvm"))
-        writes = "tmp_path" in getattr(item, "fixturenames", ())
-        if is_long or writes or not item.nodeid.startswith(_QUICK):
+        if item.get_closest_marker("slow") or not item.nodeid.startswith(_UNLIKE):
             variants[item.nodeid.partition("[")[0]].append(item.nodeid)
     left_out: set[str] = set()
     for test, found in variants.items():

@@ -64,9 +64,9 @@ def test_some_events_come_twice_and_equal_times_mean_equal_rows(events: pa.Table
 
 
 def test_the_expected_table_agrees_with_a_dictionary(folder: Path, tmp_path: Path) -> None:
-    # the first 3 files alone, where many flights are still on their way
+    # one carrier in the first 3 files alone, where many flights are still on their way
     for path in sorted(folder.iterdir())[:3]:
-        (tmp_path / path.name).symlink_to(path)
+        pq.write_table(pq.read_table(path, filters=[("carrier", "=", "AA")]), tmp_path / path.name)
     model: dict[tuple[object, ...], dict[str, object]] = {}
     for path in sorted(tmp_path.iterdir()):
         for row in pq.read_table(path).to_pylist():
