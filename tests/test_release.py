@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -49,7 +50,12 @@ def commit(folder: Path) -> None:
 
 
 def release(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([".ci/release", *words], cwd=folder, capture_output=True, text=True)
+    temporary = folder.parent / "temporary"
+    temporary.mkdir(exist_ok=True)
+    command, environ = [".ci/release", *words], {**os.environ, "TMPDIR": str(temporary)}
+    ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True)
+    assert list(temporary.iterdir()) == []  # it leaves nothing behind, whatever it did
+    return ended
 
 
 def test_a_release_is_tried_and_nothing_changes(repository: Path) -> None:
