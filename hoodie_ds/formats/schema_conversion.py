@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import without_columns
 from hoodie_ds.columns.java_numbers import float_strings, widen
 from hoodie_ds.columns.vectors import bytes_of, bytes_type, is_bytes, is_vector, vectors_of
 from hoodie_ds.errors import SchemaError
@@ -57,6 +58,8 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """
     if table.schema.equals(schema):
         return table
+    if not len(schema):
+        return without_columns(table.num_rows)
     positions = _positions(table.schema.names, "")
     columns = []
     for field in schema:

@@ -918,6 +918,13 @@ TYPES = [
         "a table whose column became a string cannot be read",
     ),
     Mutant(
+        "rows of log files that have none of the asked columns are not counted",
+        Text("if not len(schema):", "if False:"),
+        "tests/faults/regressions/test_types_and_schemas.py"
+        "::test_only_a_column_that_log_files_lack_is_read_again",
+        "P1: rows are lost, or the second query of an added column fails",
+    ),
+    Mutant(
         "the statistics of floats are widened bit by bit",
         within("statistics._widened", widen=lambda floats: floats.cast(pa.float64())),
         "tests/unit/formats/parquet/test_base_file_reader.py"

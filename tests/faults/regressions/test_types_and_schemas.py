@@ -413,3 +413,15 @@ def test_new_columns_have_microseconds(tmp_path: Path) -> None:
     there.upsert(pa.table({"id": ["1"], "at": one(pa.timestamp("ms", "UTC"), 5)}))
     assert there.schema.field("at").type == pa.timestamp("us", "UTC")
     assert avro_types(tmp_path)["at"] == {"type": "long", "logicalType": "timestamp-micros"}
+
+
+@pytest.mark.parametrize("form", ["avro", "parquet"])
+def test_only_a_column_that_log_files_lack_is_read_again(tmp_path: Path, form: str) -> None:
+    """The first read of the slice knows how many rows they have by their keys."""
+    there = table(tmp_path, KINDS[1], **{"hoodie.logfile.data.block.format": form})
+    for keys in ("abc", "ab"):
+        there.upsert(pa.table({"id": list(keys)}))
+    there.upsert(pa.table({"id": ["c"], "late": [7]}))
+    for _ in range(2):
+        assert sorted(there.read(["late"])["late"].to_pylist(), key=str) == [7, None, None]
+        assert there.count("late is null") == 2
