@@ -27,7 +27,7 @@ from hoodie_ds.errors import (
     OptionError,
     StorageError,
 )
-from hoodie_ds.storage.foreign_errors import chained, meaning, shown
+from hoodie_ds.storage.foreign_errors import chained, meaning, remedy, shown
 from hoodie_ds.storage.secrets import holds_any, masked, secrets_among
 
 _MOST: Final = 16
@@ -89,7 +89,7 @@ class _Translation:
         kind_of_ours = meaning(plain)
         failed(self.place, self.options, kind_of_ours)
         secrets = secrets_among({name: argument(text) for name, text in self.options.items()})
-        message = f"{self.what}: {masked(shown(plain), secrets)}"
+        message = f"{self.what}: {masked(shown(plain), secrets)}{remedy(plain)}"
         # The original error is chained only if nothing in it holds what the message must not.
         safe = not any(holds_any(str(link), secrets) for link in chained(error))
         raise kind_of_ours(message) from (error if safe else None)

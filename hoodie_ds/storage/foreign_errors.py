@@ -75,6 +75,10 @@ _OBSTORE_STATUS: Final = re.compile(r"(?:status code: |\(code: )(\d{3})")
 _OBSTORE_CREDENTIALS: Final = re.compile(
     "token request|credential error|service account|Invalid Access Key|Account must be specified"
 )
+_MISSING: Final = re.compile(f"NoCredentials|PartialCredentials|{_OBSTORE_CREDENTIALS.pattern}")
+_REMEDY: Final = (
+    "give credentials in the environment, or as options hoodie.py.storage.option.<name>"
+)
 _METADATA_SERVER: Final = "://169.254.169.254/"
 """A machine outside the cloud has no server that would answer without credentials."""
 
@@ -123,6 +127,13 @@ def shown(error: BaseException) -> str:
     """Return an error's type and message in one line, without obstore's dump of its internals."""
     text, dump, _ = str(error).partition("\n\nDebug source:")
     return f"{type(error).__name__}: {' '.join(text.split()) if dump else text}"
+
+
+def remedy(error: Exception) -> str:
+    """Return what to add to the message of an error where credentials are missing, else nothing."""
+    if meaning(error) is AccessDeniedError and _MISSING.search(shown(error)):
+        return f"; {_REMEDY}"
+    return ""
 
 
 def chained(error: BaseException) -> Iterator[BaseException]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from obstore.exceptions import GenericError
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import AccessDeniedError, StorageError
@@ -58,6 +59,29 @@ def test_credentials_that_came_after_a_failed_try_were_ignored(
     assert vault.read("f") == b"gold"
     assert vault.read("g") == b"gold"
     assert _Vault.made == 2
+
+
+class NoCredentialsError(Exception):
+    """Of botocore, by its name."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_told"),
+    [
+        (NoCredentialsError("Unable to locate credentials"), True),
+        (GenericError("Account must be specified"), True),
+        (PermissionError("it is locked"), False),
+        (ConnectionError("nobody there"), False),
+    ],
+)
+def test_the_error_for_missing_credentials_said_not_where_to_give_them(
+    vault: FsspecStorage, monkeypatch: pytest.MonkeyPatch, answer: Exception, is_told: bool
+) -> None:
+    monkeypatch.setattr(_Vault, "answer", answer)
+    with pytest.raises(StorageError) as caught:
+        vault.read("f")
+    remedy = "; give credentials in the environment, or as options hoodie.py.storage.option.<name>"
+    assert str(caught.value).endswith(remedy) == is_told
 
 
 def test_a_connection_that_never_answered_is_replaced(
