@@ -28,7 +28,7 @@ from tests.hostile.seeds import table_files
 from tests.tables import TRIPS, found, tree, trips
 from tests.tally import tally
 
-QUICK = 30
+QUICK = 15
 EXAMPLES = 1_800
 NIGHTLY = 60_000
 ALLOWED_EVERY = 6

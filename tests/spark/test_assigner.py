@@ -49,7 +49,7 @@ def folded(made: list[pa.Table]) -> list[tuple[str, str, int, float]]:
 @pytest.mark.parametrize("index", ["BLOOM", pytest.param("FLINK_STATE", marks=pytest.mark.slow)])
 def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, index: str) -> None:
     hoodie_ds.register(spark)
-    made = batches(4)
+    made = batches(3)
     for number, rows in enumerate(made):
         path = tmp_path / "source" / f"{number}.parquet"
         path.parent.mkdir(exist_ok=True)
@@ -73,7 +73,7 @@ def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, in
     )
     query.awaitTermination()
     table = HoodieTable(str(tmp_path / "t"))
-    assert len(table.timeline.commits) == 4
+    assert len(table.timeline.commits) == 3
     assert found(table) == folded(made)
     assert_same_rows(read_with_hudi_rs(tmp_path / "t"), table.read())
     storage = coordinator(tmp_path / "t").storage

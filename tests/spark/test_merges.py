@@ -46,6 +46,7 @@ def clauses(merge: TableMerge) -> TableMerge:
     return merge.when_not_matched_by_source_update({"fare": 0.0}, "target.fare > 36")
 
 
+@pytest.mark.slow
 @IN_EVERY_TABLE
 def test_rows_and_counts_are_those_of_the_library(
     spark: Any, tmp_path: Path, options: dict[str, str]

@@ -120,7 +120,8 @@ def test_changes_and_a_view_of_the_past(spark: Any, version: str, tmp_path: Path
     assert [tuple(row) for row in rows] == [("a", 1.0), ("b", 1.0)]
 
 
-def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["rows", "changes", pytest.param("news", marks=pytest.mark.slow)])
+def test_a_table_is_followed(spark: Any, tmp_path: Path, what: str) -> None:
     """As documented: rows, or with one option what happened to them."""
     written = Written.at(tmp_path / "t", "9")
     hoodie_ds.register(spark)
@@ -137,17 +138,17 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path) -> None:
             [("d", "c"), *(("i", key) for key in "abcd"), ("u", "a"), ("u", "b")],
         ),
     }
-    for name, (options, columns, rows) in wanted.items():
-        source = spark.readStream.format("hoodie_py").options(**options).load(written.path)
-        query = source.writeStream.format("memory").queryName(name)
-        query = query.option("checkpointLocation", str(tmp_path / name))
-        started = query.trigger(availableNow=True).start()
-        started.awaitTermination()
-        (followed,) = started.lastProgress["sources"]
-        newest = followed["endOffset" if spark.version < "4.2" else "latestOffset"]
-        assert written.bounds[-1] in str(newest)
-        found = spark.sql(f"SELECT {columns} FROM {name}").collect()
-        assert sorted(map(tuple, found)) == rows
+    options, columns, rows = wanted[what]
+    source = spark.readStream.format("hoodie_py").options(**options).load(written.path)
+    query = source.writeStream.format("memory").queryName(what)
+    query = query.option("checkpointLocation", str(tmp_path / what))
+    started = query.trigger(availableNow=True).start()
+    started.awaitTermination()
+    (followed,) = started.lastProgress["sources"]
+    newest = followed["endOffset" if spark.version < "4.2" else "latestOffset"]
+    assert written.bounds[-1] in str(newest)
+    found = spark.sql(f"SELECT {columns} FROM {what}").collect()
+    assert sorted(map(tuple, found)) == rows
 
 
 MERGES = "(of_the_library and bucket)"

@@ -69,6 +69,7 @@ def test_what_spark_leaves_out_is_refused(spark: Any, tmp_path: Path) -> None:
     assert not spark.streams.active
 
 
+@pytest.mark.slow
 def test_tables_that_spark_reads(spark: Any, tmp_path: Path) -> None:
     hoodie_ds.register(spark)
     path = str(tmp_path / "t")
