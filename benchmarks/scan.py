@@ -11,7 +11,10 @@ that of its baseline; round 0 warms up. In the last, medians of both and their r
 Planning counts on both sides: the time is that from the path of a table, or the paths of its files,
 to the last row. "First" is a table that no process has read before: its files under another path.
 Of merge-on-read, `handed over` is what no scan that hands rows over from Python can beat: Spark
-scans the base files, and takes as many rows as the logs have from a file of Arrow in memory.
+scans the base files, and takes as many rows as the logs have from a file of Arrow in memory. With
+`keys` tasks of Python look the keys of the base files up among as many as the logs have, beside
+that, which a first scan cannot do without. `positions` is a count of rows by their positions in
+the base files, none of which is left out.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from scanned import base_files, fresh
@@ -37,6 +42,7 @@ import hoodie_ds
 from hoodie_ds import HoodieTable
 
 FEW = ["l_orderkey", "l_tax"]
+KEY = "_hoodie_record_key"
 ONE_IN_A_HUNDRED = ("l_suppkey", "<", 100)  # of 10,000
 Scan = Callable[[], DataFrame]
 Taken = dict[tuple[str, str], list[tuple[float, float]]]
@@ -117,6 +123,30 @@ class Tables:
 
         return frame
 
+    def with_keys(self, columns: list[str] | None) -> Scan:
+        """The same, and the keys of the base files, of which the logs have one in ten."""
+        others = self.handed_over(columns, False)
+        paths = base_files(self.work / "scan" / "MOR")
+
+        def looked_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for path in paths[number::2]:
+                        keys = pq.read_table(path, columns=[KEY]).column(KEY)
+                        pc.is_in(keys, value_set=keys.slice(0, len(keys) // 10))
+            yield from ()
+
+        def frame() -> DataFrame:
+            rows = others()
+            return rows.unionAll(self.spark.range(0, 2, 1, 2).mapInArrow(looked_up, rows.schema))
+
+        return frame
+
+    def positions(self) -> DataFrame:
+        """The rows of the base files, whose positions are asked for."""
+        rows = self.spark.read.parquet(*base_files(self.work / "scan" / "MOR"))
+        return rows.where("_metadata.row_index + _metadata.file_size > 0")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -150,10 +180,12 @@ def cases(tables: Tables) -> Iterator[Case]:
         if what in first:
             ours["hoodie_ds.read, first"] = tables.ours(fresh(mor), *shape)
             goals["hoodie_ds.read, first"] = first[what]
+        if what == "two columns":
+            ours["handed over, with keys"] = tables.with_keys(FEW)
         ours["handed over"] = tables.handed_over(*shape)
         yield Case(f"MOR, {what}", tables.parquet("compacted", *shape), ours, goals)
     name = "hoodie_ds.read, again"
-    counted = {name: tables.ours(mor, None, False)}
+    counted = {name: tables.ours(mor, None, False), "positions": tables.positions}
     yield Case("MOR, count()", tables.parquet("compacted", None, False), counted, {name: 2.0}, True)
     rows = {"hoodie_py": lambda: tables.spark.read.format("hoodie_py").load(str(mor))}
     yield Case("MOR, by hoodie_py", tables.parquet("compacted", None, False), rows, {})
