@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
@@ -25,7 +25,6 @@ from hoodie_ds.metadata_table.trust import is_ahead, lacking
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.metadata_table import Scope, record_index
 from hoodie_ds.table.table import Table
-from hoodie_ds.timeline.timeline import Timeline
 
 _PLACE: Final = "recordIndexMetadata"
 _UUID: Final = 0
@@ -80,14 +79,17 @@ def indexed_groups(
     return frozenset(group for _, group in places)
 
 
-def trusted_index(table: Table, timeline: Timeline, scope: Scope) -> MetadataTable | None:
+def trusted_index(
+    table: Table, opened: Callable[[], MetadataTable | None], scope: Scope
+) -> MetadataTable | None:
     """Return the metadata table of a table whose record index has each key once in a scope.
 
-    None if it has no such index, or that is not of the moment of a timeline.
+    None if it has no such index, or that is not of the moment of the timeline with which it is
+    `opened`.
     """
     if RECORD_INDEX not in table.properties.metadata_partitions or record_index(table) != scope:
         return None
-    metadata = MetadataTable.open(table, timeline)
+    metadata = opened()
     is_whole = metadata is not None and RECORD_INDEX in metadata.partitions
     if metadata is None or not is_whole or is_ahead(metadata):
         return None

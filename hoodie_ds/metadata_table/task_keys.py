@@ -15,7 +15,7 @@ groups.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from threading import Lock
 from typing import Final, NamedTuple
@@ -46,7 +46,6 @@ from hoodie_ds.timeline.bodies.key_files import KeyFiles
 from hoodie_ds.timeline.file_changes import FileChanges
 from hoodie_ds.timeline.instant_time import epoch_ms
 from hoodie_ds.timeline.paths import METADATA_TABLE, keys_path
-from hoodie_ds.timeline.timeline import Timeline
 
 LEAST_KEYS: Final = 1_000
 """New keys from which on a task makes their entries itself."""
@@ -96,19 +95,23 @@ class TaskKeys:
             self._take(RECORD_INDEX, [path], held)
 
     def find(
-        self, stats: Collection[WriteStat], timeline: Timeline, schema: str, may_move: bool
+        self,
+        stats: Collection[WriteStat],
+        opened: Callable[[], MetadataTable | None],
+        schema: str,
+        may_move: bool,
     ) -> None:
         """Find the keys in all other files of the task, whose file groups no other task writes to.
 
-        And the values of its rows. `timeline` is that by which they were written, and `schema` the
-        one that the commit has. If keys `may_move`, only the commit knows whether one that a file
-        group loses is gone.
+        And the values of its rows. The metadata table is `opened` by the timeline by which they
+        were written, and `schema` is the one that the commit has. If keys `may_move`, only the
+        commit knows whether one that a file group loses is gone.
         """
         left = [one for one in stats if one.path not in self._known and _moves_keys(one)]
         read = stats if self._secondary else left
         if sum(one.num_writes + one.num_deletes for one in read) < LEAST_KEYS:
             return
-        self._metadata = metadata = MetadataTable.open(self._table, timeline)
+        self._metadata = metadata = opened()
         assert metadata is not None, self._table  # `takes_keys` has seen its partitions
         before = TouchedSlices.before(self._table, metadata, {*map(_group, read)}, schema)
         after = before.after(self._time, FileChanges({one.path: one for one in stats}))

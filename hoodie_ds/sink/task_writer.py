@@ -158,7 +158,7 @@ def _key_files(
         return {}
     if owns.groups and not plan.operation.replaces:
         stats = [status.stat for status in statuses]
-        keys.find(stats, plan.timeline, plan.avro_schema, plan.may_move_keys)
+        keys.find(stats, lambda: plan.metadata, plan.avro_schema, plan.may_move_keys)
     return keys.close()
 
 

@@ -28,6 +28,7 @@ from hoodie_ds.errors import TimelineError, WriteConflictError
 from hoodie_ds.formats.avro.evolution import evolved_avro
 from hoodie_ds.formats.parquet.base_file_reader import MadeColumn
 from hoodie_ds.index.protocol import Index, LookupIndex
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.record.field_path import resolve
 from hoodie_ds.record.keys.keygen import KeyGenerator, KeySpec
 from hoodie_ds.record.merge.concat_merger import ConcatMerger
@@ -142,6 +143,11 @@ class WritePlan:
         properties = self.table.properties
         is_there = RECORD_INDEX in properties.metadata_partitions
         return is_there or wanted_record_index(properties, self.options) is not None
+
+    @cached_property
+    def metadata(self) -> MetadataTable | None:
+        """The metadata table by the write's timeline; None if there is none that may be read."""
+        return MetadataTable.open(self.table, self.timeline)
 
     @property
     def view(self) -> FileSystemView:

@@ -16,6 +16,7 @@ from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.metadata_table import joined_keys, record_changes, secondary_changes, task_keys
 from hoodie_ds.metadata_table.compaction import put_first_log
 from hoodie_ds.metadata_table.joined_keys import JoinedKeys, KeyBlock, LostKeysError
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
@@ -25,12 +26,13 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
-from hoodie_ds.table.table import open_table
+from hoodie_ds.table.table import Table, open_table
 from hoodie_ds.testing import MUTATING, FaultyStorage, Recorder
 from hoodie_ds.timeline.bodies.key_files import KEY_FILES, KeyFiles, as_extra, key_files_of
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import METADATA_TABLE, keys_path, work_folder
+from hoodie_ds.timeline.timeline import Timeline
 from tests.integration.test_record_index_kept import (
     OF_PARTITIONS,
     RECORDS,
@@ -395,6 +397,28 @@ def test_a_file_that_becomes_shorter_is_no_log_file(tmp_path: Path) -> None:
 def test_what_a_commit_says_badly_it_does_not_say(text: str) -> None:
     assert key_files_of({KEY_FILES: text}) == {}
     assert key_files_of(as_extra({"f": (1, "2")})) == {"f": (1, "2")}
+
+
+def test_a_task_opens_the_metadata_table_once(
+    tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look keys up, and to find those that its files take away."""
+    options = {**NINE, MOVES: "false"}
+    HoodieTable(str(tmp_path), options).upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    opened: list[Timeline] = []
+    opens = MetadataTable.open
+
+    def counted(table: Table, data: Timeline) -> MetadataTable | None:
+        opened.append(data)
+        return opens(table, data)
+
+    monkeypatch.setattr(MetadataTable, "open", counted)
+    rows = trips(("a", "x", 2, None)).append_column(IS_DELETED, pa.array([True]))
+    batch = writer(str(tmp_path), options).begin(rows.schema)
+    opened.clear()
+    message, _ = written(batch, rows)
+    assert message.key_files
+    assert opened == [batch.timeline]
 
 
 @pytest.mark.parametrize("options", [NINE, LOGGED])

@@ -6,6 +6,7 @@ import json
 import logging
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hoodie_ds.config.write_options import WriteOptions
 from hoodie_ds.errors import OptionError, UnsupportedTableError, WriteConflictError
 from hoodie_ds.index.file_lookup import FileLookup
 from hoodie_ds.metadata_table.record_index import trusted_index
+from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
@@ -254,11 +256,12 @@ def test_an_index_that_lacks_a_write_is_not_asked(
 def test_an_index_of_a_later_moment_is_not_asked(tmp_path: Path) -> None:
     table = begun(tmp_path)
     opened = open_table(open_storage(str(tmp_path)))
-    earlier = opened.load_timeline()
+    earlier = partial(MetadataTable.open, opened, opened.load_timeline())
     assert trusted_index(opened, earlier, "table")
     table.upsert(TWO)
     assert trusted_index(opened, earlier, "table") is None
-    assert trusted_index(opened, opened.load_timeline(), "table")
+    now = partial(MetadataTable.open, opened, opened.load_timeline())
+    assert trusted_index(opened, now, "table")
 
 
 def test_a_key_in_a_file_group_that_is_not_there_is_looked_up_in_files(

@@ -68,7 +68,7 @@ def key_lookup(plan: WritePlan) -> KeyLookup:
             partial(known_keys, plan),
             plan.budget.lookup_bytes,
             plan.virtual_keys,
-            partial(trusted_index, plan.table, plan.timeline),
+            partial(trusted_index, plan.table, lambda: plan.metadata),
             isinstance(plan.stored_merger, Merger),
         )
     )
