@@ -83,6 +83,8 @@ class TaskKeys:
         self._files: dict[str, list[str]] = {}
         self._held: dict[str, list[Held]] = {}
         self._num_keys = 0
+        self._losing: list[tuple[str, Collection[str], Collection[Held]]] = []
+        self._num_losing = 0
         self._secondary = {one.partition: one for one in secondary_indexes(table)}
         self._metadata: MetadataTable | None = None
         self._lock = Lock()  # files are also finished in the thread that flushes
@@ -104,8 +106,9 @@ class TaskKeys:
         """Find the keys in all other files of the task, whose file groups no other task writes to.
 
         And the values of its rows. The metadata table is `opened` by the timeline by which they
-        were written, and `schema` is the one that the commit has. If keys `may_move`, only the
-        commit knows whether one that a file group loses is gone.
+        were written, and `schema` is the one that the commit has. If keys `may_move`, one that a
+        file group loses may be in another one of the task: one file has the entries of both, or
+        the driver finds them.
         """
         left = [one for one in stats if one.path not in self._known and _moves_keys(one)]
         read = stats if self._secondary else left
@@ -122,6 +125,10 @@ class TaskKeys:
             for group, files in _by_group(read):
                 keys = moved_values(index, before, after, group)
                 self._take_found(name, group, files, keys, may_move)
+        if not self._put_files and self._num_keys + self._num_losing < _MOST_KEYS:
+            for partition, paths, held in self._losing:
+                self._take(partition, paths, held)
+        self._losing = []
 
     def close(self) -> KeyFiles:
         """Put the rest of the keys, unless all of them are few and known without reading."""
@@ -138,11 +145,16 @@ class TaskKeys:
         keys: tuple[pa.Array, pa.Array],
         may_move: bool,
     ) -> None:
-        """Take keys that the files of a group add, and that they take away, unless those moved."""
+        """Take keys that the files of a group add, and that they take away; see `find`."""
         found, lost = keys
+        held = Held(group, found, is_new=False), Held(group, lost, False, is_gone=True)
+        paths = [one.path for one in files]
         if not (may_move and len(lost)):
-            held = Held(group, found, is_new=False), Held(group, lost, False, is_gone=True)
-            self._take(partition, [one.path for one in files], held)
+            self._take(partition, paths, held)
+            return
+        self._num_losing += len(found) + len(lost)
+        if self._num_losing < _MOST_KEYS:
+            self._losing.append((partition, paths, held))
 
     def _take(self, partition: str, paths: Collection[str], held: Collection[Held]) -> None:
         self._files.setdefault(partition, []).extend(paths)
@@ -204,7 +216,7 @@ class TaskKeys:
         values = [encode_record(self._record(index, one.group)) for one in placed]
         of_key = np.repeat(np.arange(len(placed)), [len(one.keys) for one in placed])
         keys, of_key = _sorted(pa.concat_arrays([NO_KEYS, *(one.keys for one in placed)]), of_key)
-        lost = pa.concat_arrays(gone)
+        lost = without(pa.concat_arrays(gone), keys)  # those have moved
         numbers, of_lost = (self._numbers(index, some, groups) for some in (keys, lost))
         for number in np.union1d(numbers, of_lost).tolist():
             here = numbers == number

@@ -190,10 +190,15 @@ class WritePlan:
 
     @property
     def may_move_keys(self) -> bool:
-        """Whether a file group may lose a key that another one gets."""
+        """Whether a file group may lose a key that another one gets.
+
+        Changes by a filter leave rows where they are, and no merge inserts a key that is stored.
+        """
+        upserts = self.operation is Operation.UPSERT and self.change is None
         index = self.index
-        moves = isinstance(index, LookupIndex) and index.is_global and index.moves_records
-        return moves or self.change is not None
+        return (
+            upserts and isinstance(index, LookupIndex) and index.is_global and index.moves_records
+        )
 
     @cached_property
     def taken_schema(self) -> pa.Schema:

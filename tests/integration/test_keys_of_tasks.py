@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from hoodie_ds.metadata_table.joined_keys import JoinedKeys, KeyBlock, LostKeysE
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows, scan_for_matches
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
@@ -123,8 +126,18 @@ def test_keys_are_where_tasks_leave_them(
     assert_indexed(storage)
 
 
-@pytest.mark.usefixtures("at_once")
-def test_a_key_that_one_task_adds_and_another_takes_away_has_moved(tmp_path: Path) -> None:
+@pytest.fixture(params=["one", "several"])
+def files_of_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task puts all keys into one file, or leaves those that may have moved to the driver."""
+    if request.param == "several":
+        monkeypatch.setattr(task_keys, "_MOST_KEYS", 1)
+    else:
+        monkeypatch.delattr(record_changes, "moved_keys")
+        monkeypatch.delattr(secondary_changes, "moved_values")
+
+
+@pytest.mark.usefixtures("at_once", "files_of_keys")
+def test_a_key_that_moves_is_not_deleted(tmp_path: Path) -> None:
     storage = open_storage(str(tmp_path))
     table = HoodieTable(str(tmp_path), SMALL)
     table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
@@ -200,8 +213,8 @@ def test_values_are_where_tasks_leave_them(
     assert_indexed(storage)
 
 
-@pytest.mark.usefixtures("at_once")
-def test_a_value_that_one_task_adds_and_another_takes_away_has_moved(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("at_once", "files_of_keys")
+def test_a_value_that_moves_is_not_deleted(tmp_path: Path) -> None:
     storage = open_storage(str(tmp_path))
     table = begun(tmp_path, "9", COW)
     table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
@@ -225,14 +238,39 @@ def changes(storage: Storage, partition: str = RECORD_INDEX) -> tuple[int, int]:
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("version", ["6", pytest.param("9", marks=pytest.mark.slow)])
 def test_the_driver_finds_the_keys_that_a_task_leaves_to_it_alone(
-    tmp_path: Path, version: str
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A delete that takes a key away, which may have moved, and one that is too old for it."""
     table = begun(tmp_path, version, MOR)
     table.upsert(trips(("b", "x", 1, 1.0), ("c", "y", 1, 1.0)))
-    table.delete(trips(("b", "x", 3, None), ("c", "y", 0, None)))
+    monkeypatch.setattr(task_keys, "_MOST_KEYS", 1)
+    deletes = trips(("b", "x", 3, None), ("c", "y", 0, None))
+    table.upsert(deletes.append_column(IS_DELETED, pa.array([True, True])))
     storage = open_storage(str(tmp_path))
     assert made(storage)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_tasks_take_the_keys_away_that_a_filter_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No key moves by it, whatever the index does with upserts."""
+    storage = open_storage(str(tmp_path))
+    HoodieTable(str(tmp_path), NINE).upsert(trips(("a", "x", 1, 1.0), ("b", "y", 1, 1.0)))
+    coordinator = writer(str(tmp_path), {**NINE, "hoodie.datasource.write.operation": "delete"})
+    batch = coordinator.begin_change(partial(change_by_filter, "fare > 0", None))
+    assert batch is not None
+    messages = []
+    for number, part in enumerate(scan_for_matches(batch.plan).tasks):
+        here = pa.scalar(number, pa.int32())
+        found = matched_rows(batch.plan, [part])
+        rows = (one.append_column(TASK_COLUMN, pa.repeat(here, one.num_rows)) for one in found)
+        messages.append(write_task(batch, TaskId(number, 0, number), None, rows))
+    monkeypatch.delattr(record_changes, "moved_keys")  # by which the driver finds keys
+    coordinator.commit(messages)
+    assert len(made(storage)) == len(messages) == 2
+    assert changes(storage) == (0, 2)
     assert_indexed(storage)
 
 

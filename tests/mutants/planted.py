@@ -1467,7 +1467,7 @@ METADATA_TABLES = [
     Mutant(
         "a key is deleted that a task has placed anew",
         Text("lost.difference(joined.placed(index, lost))", "lost"),
-        f"{_OF_TASKS}::test_a_key_that_one_task_adds_and_another_takes_away_has_moved",
+        f"{_OF_TASKS}::test_a_key_that_moves_is_not_deleted[several]",
         "whether a row is found depends on the order of blocks of one time",
     ),
     Mutant(
@@ -1494,13 +1494,19 @@ METADATA_TABLES = [
     Mutant(
         "a task deletes a key that another places anew",
         Text("if not (may_move and len(lost)):", "if True:"),
-        f"{_OF_TASKS}::test_a_key_that_one_task_adds_and_another_takes_away_has_moved",
+        f"{_OF_TASKS}::test_a_key_that_moves_is_not_deleted[several]",
+        "whether a row is found depends on the order of blocks of one time",
+    ),
+    Mutant(
+        "a task deletes a key that it has placed anew",
+        Text("without(pa.concat_arrays(gone), keys)", "pa.concat_arrays(gone)"),
+        f"{_OF_TASKS}::test_a_key_that_moves_is_not_deleted[one]",
         "whether a row is found depends on the order of blocks of one time",
     ),
     Mutant(
         "a value is deleted that a task has placed anew",
         Text(".difference(joined.placed(index.partition, gone, index.hashed))", ""),
-        f"{_OF_TASKS}::test_a_value_that_one_task_adds_and_another_takes_away_has_moved",
+        f"{_OF_TASKS}::test_a_value_that_moves_is_not_deleted[several]",
         "whether a query finds a row depends on the order of blocks of one time",
     ),
     Mutant(
