@@ -318,7 +318,7 @@ class MatchedRows:
 
     def __init__(self, what: str, result: WriteResult) -> None:
         self._what, self._number = what, result.updated + result.deleted
-        self._at = f" at {result.instant_time}" if result.instant_time else ""
+        self._time = result.instant_time
 
     def __bool__(self) -> bool:
         return self._number > 0
@@ -328,7 +328,10 @@ class MatchedRows:
 
         if not self:
             return "no row to change, nothing to do"
-        return f"{counted(self._number, 'row')} {self._what}{self._at}"
+        rows = counted(self._number, "row")
+        if not self._time:  # it was not done
+            return f"{rows} would be {self._what}"
+        return f"{rows} {self._what} at {self._time}"
 
 
 class MergedRows:
@@ -336,7 +339,7 @@ class MergedRows:
 
     def __init__(self, result: WriteResult) -> None:
         self._counts = result.inserted, result.updated, result.deleted
-        self._at = f" at {result.instant_time}" if result.instant_time else ""
+        self._time = result.instant_time
 
     def __bool__(self) -> bool:
         return any(self._counts)
@@ -345,7 +348,10 @@ class MergedRows:
         if not self:
             return "no row to change, nothing to do"
         inserted, updated, deleted = self._counts
-        return f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted{self._at}"
+        rest = f"inserted, {updated:,} updated, {deleted:,} deleted"
+        if not self._time:  # it was not done
+            return f"{inserted:,} would be {rest}"
+        return f"{inserted:,} {rest} at {self._time}"
 
 
 class PartitionLoss:

@@ -151,7 +151,9 @@ def test_buckets_are_rescaled(table: HoodieTable, path: Path) -> None:
 
 
 def test_rows_are_deleted_by_what_they_are(table: HoodieTable, path: Path) -> None:
-    lines = done("delete", path, "--where", "fare > 1", "--where", "city = oslo", "--yes").lines
+    words: list[str | Path] = ["delete", path, "--where", "fare > 1", "--where", "city = oslo"]
+    assert done(*words, "--dry-run").lines == ["1 row would be deleted"]
+    lines = done(*words, "--yes").lines
     assert lines == [f"done: 1 row deleted at {times(table)[-1]}"]
     assert found(table) == [("b", "rome", 1, 2.0)]
     nothing = done("delete", path, "--where", "city = oslo", "--yes").lines
@@ -242,7 +244,7 @@ def test_files_are_merged(table: HoodieTable, path: Path, tmp_path: Path) -> Non
     words: list[str | Path] = [path, file, "--on", "target.id = source.key", "--no-insert"]
     words += ["--delete-where", "source.op = D", "--update-where", "source.ts > target.ts"]
     before = tree(path)
-    assert done("merge", *words, "--dry-run").lines[0].endswith("0 inserted, 1 updated, 1 deleted")
+    assert done("merge", *words, "--dry-run").lines == ["0 would be inserted, 1 updated, 1 deleted"]
     assert tree(path) == before
     refused = run("merge", *words, answer="n\n")
     assert (refused.code, "Do it? [y/N]" in refused.err) == (1, True)
@@ -267,13 +269,13 @@ def test_a_question_that_has_become_another_is_asked_again(
 
     monkeypatch.setattr("click.confirm", late)
     refused = run("delete", path, "--where", "fare > 2")
-    assert "the table has changed since the question: 2 rows deleted" in refused.err
+    assert "the table has changed since the question: 2 rows would be deleted" in refused.err
     assert len(found(table)) == 3
     file = path.with_name("news.csv")
     file.write_text("id,city,ts,fare\nb,rome,1,5\n")
     table.delete(where="id = z")
     refused = run("merge", path, file, "--on", "id", "--delete-others")
-    assert "since the question: 0 inserted, 1 updated, 2 deleted; run" in refused.err
+    assert "since the question: 0 would be inserted, 1 updated, 2 deleted; run" in refused.err
     assert len(found(table)) == 3
 
 
