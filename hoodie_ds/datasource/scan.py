@@ -36,7 +36,7 @@ from hoodie_ds.datasource.persisted import PERSISTED, TableState
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
-from hoodie_ds.datasource.spark_filter import named, rows_that_match
+from hoodie_ds.datasource.spark_filter import named, rows_that_match, with_nan
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.predicate import Predicate
 from hoodie_ds.filters.rows import matching
@@ -205,11 +205,12 @@ class _Scan:
         whole = [task for task in tasks if task.slice.group in left]
         frames = []
         if plain:
-            frames.append(self._parquet(plain))
+            frames.append(with_nan(self._parquet(plain), self.schema))
         if merged:
             frames.append(self._kept(merged))
             rows = SliceRows(self._logged, arrow_schema(self.schema), self.predicate)
-            frames.append(self._persisted(rows, merged, self.schema, sum(map(_log_bytes, merged))))
+            logged = self._persisted(rows, merged, self.schema, sum(map(_log_bytes, merged)))
+            frames.append(with_nan(logged, self.schema))
         if whole or not frames:
             others = TaskRows(executor, arrow_schema(self.schema), self.predicate)
             frames.append(self._python(others, whole, self.schema))
@@ -262,6 +263,7 @@ class _Scan:
         rows = self._parquet(tasks).withColumns(
             {column: sf.col(f"_metadata.{name}") for column, name in metadata}
         )
+        rows = with_nan(rows, self.schema)  # above the join Spark would read whole structs
         of_bits = f"{base} string, {base_size} bigint, {bits} array<bigint>"
         bitmaps = SliceBitmaps(self._logged)
         replaced = self._persisted(bitmaps, tasks, of_bits, sum(sizes) // _BYTES_PER_BIT)

@@ -10,6 +10,7 @@ from operator import and_, or_
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 
 from hoodie_ds.datasource.task import in_worker
 from hoodie_ds.filters.predicate import (
@@ -102,9 +103,46 @@ def _literal(value: pa.Scalar) -> Column:
     """A value of the table as Spark's; its session's time zone has no part in it."""
     if pa.types.is_timestamp(value.type) and value.type.tz is None:
         return sf.lit(str(value.cast(pa.timestamp("us"), safe=False))).cast("timestamp_ntz")
+    if pa.types.is_timestamp(value.type):  # before 1582 Spark takes Python's for Julian dates
+        return sf.timestamp_micros(sf.lit(value.cast(pa.timestamp("us", "UTC")).value))
     return sf.lit(value.as_py())
+
+
+def with_nan(rows: DataFrame, schema: StructType) -> DataFrame:
+    """Return the same rows; Spark skips none of them by statistics of floating-point columns.
+
+    It finds NaN greater than any number, while the minimum and maximum of Arrow's files, and of
+    what Spark persists, leave NaN out. Spark compares with them only filters of bare columns.
+    `schema` is that of the rows.
+    """
+    changed = {}
+    for field in schema:
+        paths = [*_floating(field.dataType, ())]
+        column = named((field.name,))
+        if paths == [()]:
+            changed[field.name] = sf.nanvl(column, column)
+        elif paths:
+            for path in paths:
+                inner = named((field.name, *path))
+                column = column.withField(_quoted(path), sf.nanvl(inner, inner))
+            changed[field.name] = column
+    is_clear = len({name.lower() for name in schema.names}) == len(schema.names)
+    return rows.withColumns(changed) if changed and is_clear else rows
+
+
+def _floating(kind: DataType, path: Path) -> Iterator[Path]:
+    """Where a type has floating-point numbers that have statistics."""
+    if isinstance(kind, (DoubleType, FloatType)):
+        yield path
+    elif isinstance(kind, StructType):
+        for field in kind:
+            yield from _floating(field.dataType, (*path, field.name))
 
 
 def named(path: Path) -> Column:
     """Return a column, or a field of one, whatever its name."""
-    return sf.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+    return sf.col(_quoted(path))
+
+
+def _quoted(path: Path) -> str:
+    return ".".join(f"`{name.replace('`', '``')}`" for name in path)

@@ -918,6 +918,12 @@ TYPES = [
         "a table whose column became a string cannot be read",
     ),
     Mutant(
+        "Spark skips rows of NaN by statistics",
+        Text("return rows.withColumns(changed) if changed and is_clear else rows", "return rows"),
+        "tests/spark/test_read.py::test_spark_finds_nan_greater_than_all_numbers",
+        "P1: rows that match a filter are not found",
+    ),
+    Mutant(
         "rows of log files that have none of the asked columns are not counted",
         Text("if not len(schema):", "if False:"),
         "tests/faults/regressions/test_types_and_schemas.py"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zipfile
-from datetime import date
+from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 import hoodie_ds
@@ -78,10 +80,41 @@ def test_base_files_are_read_by_spark_itself(spark: Any, kind: str, tmp_path: Pa
     whole = hoodie_ds.read(spark, str(path))
     assert read_trips(whole) == found(table)
     assert "MapInArrow" not in plan(whole)
-    few = whole.where("fare > 1.5").select("id")
-    assert "PushedFilters: [IsNotNull(fare), GreaterThan(fare,1.5)]" in plan(few)
-    assert "ReadSchema: struct<id:string,fare:double>" in plan(few)
+    few = whole.where("ts > 1").select("id")
+    assert "PushedFilters: [IsNotNull(ts), GreaterThan(ts,1)]" in plan(few)
+    assert "ReadSchema: struct<id:string,ts:bigint>" in plan(few)
     assert few.collect() == []
+
+
+def test_spark_finds_nan_greater_than_all_numbers(spark: Any, tmp_path: Path) -> None:
+    """In base files, in rows of log files, and where these are persisted."""
+    nan, numbers = float("nan"), [float(number) for number in range(500)]
+    table = HoodieTable(str(tmp_path), {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    base = trips(*((f"{number:04}", "x", 1, number) for number in numbers), ("base", "x", 1, nan))
+    for rows in (base, trips(("log", "x", 2, nan))):
+        fare = rows["fare"].combine_chunks()
+        at = pa.StructArray.from_arrays([fare, rows["ts"].combine_chunks()], ["lon", "ts"])
+        table.upsert(rows.append_column("at", at))
+    conditions = ["fare > 1e3", "fare = double('nan')", "at.lon >= 1e3", "not (at.lon < 1e3)"]
+    for _ in range(3):
+        whole = hoodie_ds.read(spark, str(tmp_path))
+        parts = [whole.where(text).select("id", "fare", "at.lon") for text in conditions]
+        found = reduce(DataFrame.unionAll, parts).groupBy("id", "fare", "lon").count().collect()
+        assert sorted(map(repr, map(tuple, found))) == [
+            "('base', nan, nan, 4)",
+            "('log', nan, nan, 4)",
+        ]
+        assert "ReadSchema: struct<at:struct<lon:double>,_tmp" in plan(whole.select("at.lon"))
+
+
+def test_dates_before_1582_are_compared_as_they_are_stored(spark: Any, tmp_path: Path) -> None:
+    """Which Python hands to Spark as days of another calendar."""
+    at = datetime(1500, 1, 1, tzinfo=timezone.utc)
+    options = {"hoodie.table.name": "t", KEY: "id"}
+    rows = pa.table({"id": ["a"], "at": pa.array([at], pa.timestamp("us", "UTC"))})
+    HoodieTable(str(tmp_path), options).upsert(rows)
+    filters = [("at", "=", at), ("at", "in", [at]), ("at", "<=", at), ("at", ">=", at)]
+    assert hoodie_ds.read(spark, str(tmp_path), filters=filters).count() == 1
 
 
 def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> None:
