@@ -497,6 +497,13 @@ class HoodieTable:
             Maximum number.
         columns : str or iterable of str, optional
             As for `read`.
+
+        Raises
+        ------
+        OptionError
+            `n` is no whole number, or negative.
+        SchemaError
+            A column does not exist.
         """
         return self.scan(columns).head(n)
 

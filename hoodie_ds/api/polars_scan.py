@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hoodie_ds.api.hoodie_table import HoodieTable
-from hoodie_ds.errors import HoodieError
+from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.extras import require
 from hoodie_ds.filters.arrow import from_arrow
 from hoodie_ds.filters.predicate import ALL, Opaque, Predicate
@@ -72,6 +72,8 @@ def scan_hudi(
     import polars
     from polars.io.plugins import register_io_source
 
+    if isinstance(source, HoodieTable) and options is not None:
+        raise OptionError("options", [*options], "give them to the HoodieTable")
     table = source if isinstance(source, HoodieTable) else HoodieTable(source, options)
     dataset = table.to_pyarrow_dataset(as_of)
     kinds = polars.DataFrame(dataset.schema.empty_table()).schema

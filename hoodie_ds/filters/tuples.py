@@ -24,10 +24,14 @@ def from_tuple(given: tuple[object, ...], schema: pa.Schema) -> Predicate:
         raise OptionError("filter", given, remedy)
     name, sign, value = given[0], str(given[1]).strip().lower(), given[2]
     if name not in schema.names:
-        raise OptionError("filter", given, f"the columns are {', '.join(schema.names)}")
+        raise OptionError(
+            "filter", given, f"{name} is no column; there are {', '.join(schema.names)}"
+        )
     if sign not in SIGNS and sign not in _AMONG:
         known = ", ".join([*SIGNS, *_AMONG])
-        raise OptionError("filter", given, f"the operators are {known}")
+        raise OptionError(
+            "filter", given, f'the operators are {known}; of nulls write "{name} is null"'
+        )
     if value is None:
         raise OptionError("filter", given, f'nothing is equal to null; give "{name} is null"')
     kind = schema.field(name).type

@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Final
+from operator import index
+from typing import Final, SupportsIndex
 
 import pyarrow as pa
 
 from hoodie_ds.columns.meta_columns import COMMIT_TIME
 from hoodie_ds.config.given_options import strings
-from hoodie_ds.errors import SchemaError
+from hoodie_ds.errors import OptionError, SchemaError
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.predicate import ALL, Predicate, columns_used
 from hoodie_ds.filters.rows import matching
@@ -119,7 +120,12 @@ class Scanner:
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def head(self, num_rows: int) -> pa.Table:
-        """Return the rows that are read first, `num_rows` at most, and read no further."""
+        """Return the rows that are read first, `num_rows` at most, and read no further.
+
+        Raises `OptionError` if that is no number of rows.
+        """
+        if not isinstance(num_rows, SupportsIndex) or index(num_rows) < 0:
+            raise OptionError("head", num_rows, "give a whole number of rows, 0 or more")
         plan, left = self._plan(), num_rows
         found = [pa.schema(map(plan.schema.field, self._fetched)).empty_table()]
         pieces = (self._rows(plan, task, self._fetched) for task in plan.tasks)

@@ -309,7 +309,7 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
     by_python = hoodie_ds.read(spark, str(tmp_path), options, filters=[cities])
     assert read_trips(by_python) == read_trips(city)
     for wrong, said in (
-        (("nothing", "=", 1), "the columns are _hoodie"),
+        (("nothing", "=", 1), "nothing is no column; there are _hoodie"),
         (("city", "~", "x"), "the operators are =, ==, <, <=, !="),
         (("city", "=", None), "nothing is equal to null"),
         (("city", "in", "xy"), "a list of values"),

@@ -6,6 +6,7 @@ import re
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -92,7 +93,10 @@ def test_methods_of_other_libraries_read_rows(tmp_path: Path) -> None:
     table.upsert(ROWS)
     columns = ["id", "fare"]
     assert (table.count(), table.count(pc.field("id") == "a")) == (2, 1)
-    assert [table.head(n).num_rows for n in (-1, 0, 1, 5)] == [0, 0, 1, 2]
+    assert [table.head(n).num_rows for n in (0, 1, 5)] == [0, 1, 2]
+    for wrong in (-1, 1.5, "3"):
+        with pytest.raises(OptionError, match=f"'head' = '{wrong}' is refused: give a whole"):
+            table.head(cast(Any, wrong))
     assert table.head(1, columns).column_names == columns
     assert sorted(table.to_pandas(columns).to_numpy().tolist()) == [["a", 1.0], ["b", 1.0]]
     assert pa.table(table).sort_by("id") == table.read().sort_by("id")

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.errors import MissingPackageError
+from hoodie_ds.errors import MissingPackageError, OptionError
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.counted_reads import CountedReads
@@ -141,3 +141,9 @@ def test_without_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match="scan_hudi needs polars: pip install polars"):
         hoodie_ds.scan_hudi(tmp_path)
+
+
+def test_options_beside_a_table_are_refused() -> None:
+    table = HoodieTable("/t", storage=cast(Storage, made("COPY_ON_WRITE")))
+    with pytest.raises(OptionError, match="give them to the HoodieTable"):
+        hoodie_ds.scan_hudi(table, {"a": "b"})
