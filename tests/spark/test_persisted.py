@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
@@ -138,3 +139,25 @@ def test_what_was_not_used_for_longest_is_let_go() -> None:
     get("small", 1, on=restarted)
     assert third.is_stored == [True]  # its Spark was stopped
     assert get("third", 1) is not third
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_compaction_and_clean_between_two_queries(spark: Any, tmp_path: Path) -> None:
+    """A later read has the newest rows; one of before has its own, while their files are there."""
+    path, kept = str(tmp_path), {"hoodie.clean.automatic": "false"}
+    table = HoodieTable(path, {**TRIPS, **kept, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+    table.upsert(trips(*((f"{number:04}", "x", 5, 1.0) for number in range(500))))
+    table.upsert(trips(("0001", "x", 6, 2.0)))
+    before, frames = found(table), [hoodie_ds.read(spark, path) for _ in range(2)]
+    assert [read_trips(df) for df in frames] == [before] * 2
+    table.compact()
+    assert read_trips(hoodie_ds.read(spark, path)) == read_trips(frames[1]) == before
+    for number in (2, 3):
+        table.upsert(trips((f"{number:04}", "x", 6, 3.0)))
+        assert [read_trips(hoodie_ds.read(spark, path)) for _ in range(2)] == [found(table)] * 2
+        table.compact()
+    table.clean({"hoodie.clean.commits.retained": "1"})
+    assert read_trips(hoodie_ds.read(spark, path)) == found(table) != before
+    with pytest.raises(PythonException):  # its log files are gone, and what was made of them
+        read_trips(frames[1])
