@@ -9,13 +9,14 @@ A task with few keys leaves them to the driver, which finds them in the data fil
 groups, and of base files that take no key away, writers know the keys. Those of other files, such
 as log files, the task finds as the driver would, and compares them with the index as it is: no
 other write may change where they are before the commit, which refuses what else touches its file
-groups.
+groups. A task that shares file groups, but not its keys, does so with log files that add none.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from threading import Lock
 from typing import Final, NamedTuple
@@ -36,7 +37,7 @@ from hoodie_ds.metadata_table.record_keys import file_groups_of, folder_of, grou
 from hoodie_ds.metadata_table.secondary_changes import THERE, moved_values
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.touched_slices import TouchedSlices
-from hoodie_ds.slices.slice_keys import NO_KEYS, among, without
+from hoodie_ds.slices.slice_keys import NO_KEYS, among, sole_keys, without
 from hoodie_ds.storage.protocol import names_in
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.secondary_index import secondary_indexes
@@ -125,6 +126,42 @@ class TaskKeys:
             for group, files in _by_group(read):
                 keys = moved_values(index, before, after, group)
                 self._take_found(name, group, files, keys, may_move)
+        self._take_losing()
+
+    def find_updates(
+        self,
+        stats: Collection[WriteStat],
+        opened: Callable[[], MetadataTable | None],
+        schema: str,
+    ) -> None:
+        """Find the log files that add no key to their file groups, to which other tasks write too.
+
+        They update rows that the record index has there, and take keys away, of which no other
+        task has rows. Only they are read. All other files are the driver's, and with one of them
+        all that take keys away, as those may be in it. See `find`.
+        """
+        left = [one for one in stats if one.path not in self._known and _moves_keys(one)]
+        if not LEAST_KEYS <= sum(one.num_writes + one.num_deletes for one in left) < _MOST_KEYS:
+            return
+        self._metadata = metadata = opened()
+        assert metadata is not None, self._table  # `takes_keys` has seen its partitions
+        before = TouchedSlices.before(self._table, metadata, {*map(_group, left)}, schema)
+        after = before.after(self._time, FileChanges({one.path: one for one in stats}))
+        left_out = False
+        sole = {group: _sole_keys(after, group, files) for group, files in _by_group(left)}
+        stored = self._places({group: keys[0] for group, keys in sole.items() if keys})
+        for group, files in _by_group(left):
+            keys = sole[group]
+            if keys and not len(without(keys[0], stored.get(group, NO_KEYS))):
+                self._take_found(RECORD_INDEX, group, files, (NO_KEYS, keys[1]), may_move=True)
+            else:
+                left_out = True
+        if left_out:
+            self._losing = []
+        self._take_losing()
+
+    def _take_losing(self) -> None:
+        """Take the keys that file groups lose, if one file has them and those that they get."""
         if not self._put_files and self._num_keys + self._num_losing < _MOST_KEYS:
             for partition, paths, held in self._losing:
                 self._take(partition, paths, held)
@@ -155,6 +192,18 @@ class TaskKeys:
         self._num_losing += len(found) + len(lost)
         if self._num_losing < _MOST_KEYS:
             self._losing.append((partition, paths, held))
+
+    def _places(self, keys: Mapping[FileGroupId, pa.Array]) -> Mapping[FileGroupId, pa.Array]:
+        """Return those of some keys that the record index has, by their file groups there."""
+        assert self._metadata is not None
+        asked: dict[str, list[pa.Array]] = {}
+        for group, some in keys.items():
+            (index,) = record_indexes(self._table, [group.partition_path])
+            asked.setdefault(index, []).append(some)
+        found: dict[FileGroupId, pa.Array] = {}
+        for index, pieces in asked.items():
+            found |= _stored(self._metadata, index, pa.concat_arrays(pieces))
+        return found
 
     def _take(self, partition: str, paths: Collection[str], held: Collection[Held]) -> None:
         self._files.setdefault(partition, []).extend(paths)
@@ -266,6 +315,17 @@ def _order(stat: WriteStat) -> tuple[FileGroupId, bool]:
 def _moves_keys(stat: WriteStat) -> bool:
     """Whether a file may add or take keys; of a base file with updates alone, the driver sees."""
     return stat.log is not None or bool(stat.num_inserts or stat.num_deletes)
+
+
+def _sole_keys(
+    after: TouchedSlices, group: FileGroupId, files: Collection[WriteStat]
+) -> tuple[pa.Array, pa.Array] | None:
+    """The keys of rows and of deletes in some files of a group; see `sole_keys`."""
+    paths, latest = {one.path for one in files}, after.latest[group]
+    if not all(one.log for one in files):
+        return None
+    logs = tuple(one for one in latest.logs if one.path in paths)
+    return sole_keys(after.reader, replace(latest, base=None, logs=logs))
 
 
 def _stored(metadata: MetadataTable, index: str, keys: pa.Array) -> Mapping[FileGroupId, pa.Array]:

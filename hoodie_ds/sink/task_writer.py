@@ -156,9 +156,11 @@ def _key_files(
     """Put entries of the record index of the keys that a task has written."""
     if keys is None:
         return {}
+    stats = [status.stat for status in statuses]
     if owns.groups and not plan.operation.replaces:
-        stats = [status.stat for status in statuses]
         keys.find(stats, lambda: plan.metadata, plan.avro_schema, plan.may_move_keys)
+    elif owns.keys and not plan.operation.replaces:
+        keys.find_updates(stats, lambda: plan.metadata, plan.avro_schema)
     return keys.close()
 
 

@@ -90,6 +90,23 @@ def logged_keys(reader: FileSliceReader, slice_: FileSlice, time: str) -> tuple[
     return live, without(keys, live)
 
 
+def sole_keys(reader: FileSliceReader, slice_: FileSlice) -> tuple[pa.Array, pa.Array] | None:
+    """Return the record keys of log files alone: of rows, and of deletes that nothing outlives.
+
+    None if other files decide about a delete, which may be too old, or about a row.
+    """
+    parts = [block.records for block in reader.blocks(reader.open_logs(slice_))]
+    merger, is_partial = reader.merger, any(part.lacking is not None for part in parts)
+    if is_partial or not (parts and isinstance(merger, Merger)):
+        return None
+    records = merger.combine(RecordSet.concat(parts))
+    gone = pa.array(records.deleted)
+    if any(len(values.filter(gone).drop_null()) for values in records.ordering):
+        return None
+    keys = records.rows.column(RECORD_KEY).combine_chunks()
+    return keys.filter(pc.invert(gone)), keys.filter(gone)
+
+
 def without(keys: pa.Array, others: pa.Array) -> pa.Array:
     """Return the keys that are not among others."""
     return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))

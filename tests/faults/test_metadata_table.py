@@ -16,6 +16,7 @@ from hoodie_ds.metadata_table.payload import STATS
 from hoodie_ds.metadata_table.record_keys import digest
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.sink.hidden_columns import Assignment, TaskOwnership
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.table import find_table
 from hoodie_ds.testing import CRASHES, MemoryStorage, sweep
@@ -235,6 +236,7 @@ OF_TASKS: dict[str, tuple[str, Scenario]] = {
     "log files": ("9", Scenario(BEGUN, (Step(TWO, "delete"), Step(MORE)), LOGGED)),
     "log files, version 6": ("6", Scenario(BEGUN, (Step(TWO, "delete"), Step(MORE)), LOGGED)),
     "rollback": ("9", Scenario(BEGUN, (Step(MORE),), {**COW, **RECORDS}, Step(MORE, tasks=2))),
+    "of each its keys": ("9", Scenario(BEGUN, (Step(MORE, tasks=2),), {**MOR, **RECORDS})),
 }
 """Tables of a version whose tasks make entries of the record index."""
 
@@ -246,6 +248,9 @@ def test_keys_of_tasks_are_right_wherever_a_process_ends(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
+    if name == "of each its keys":
+        owns = TaskOwnership(groups=False, keys=True)
+        monkeypatch.setattr(Assignment, "ownership", lambda *_: owns)
     version, scenario = OF_TASKS[name]
     swept = Sweep(name, scenario, version)
     check = indexed(swept, one_in(3, swept.check))

@@ -20,7 +20,7 @@ from hoodie_ds.metadata_table.joined_keys import JoinedKeys, KeyBlock, LostKeysE
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.sink.batch import Batch
-from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN, Assignment, TaskOwnership
 from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows, scan_for_matches
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
@@ -283,6 +283,82 @@ def test_keys_of_file_groups_that_tasks_share_are_found_by_the_driver(tmp_path: 
     gone = batch.append_column(IS_DELETED, pa.array([False, False, True, False]))
     stream(writer(str(tmp_path), options), 0, gone, tasks=2)
     assert not made(storage)
+    assert_indexed(storage)
+
+
+def by_tasks(path: Path, options: dict[str, str], *parts: pa.Table) -> None:
+    """An upsert by a task for each part, which has its keys to itself, but no file group."""
+    coordinator = writer(str(path), options)
+    batch = coordinator.begin(parts[0].schema)
+    messages = []
+    for number, rows in enumerate(parts):
+        here = pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)
+        sent = rows.append_column(TASK_COLUMN, here).to_batches()
+        messages.append(write_task(batch, TaskId(number, 0, number), None, sent))
+    assert all(one.owns_keys and not one.staged for one in messages)
+    coordinator.commit(messages)
+
+
+def marked(rows: pa.Table, *gone: bool) -> pa.Table:
+    return rows.append_column(IS_DELETED, pa.array(gone))
+
+
+SHARED = {**NINE, TYPE: MOR}
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(
+    ("more", "parts", "changed"),
+    [
+        pytest.param({}, [[("a", "x")], [("b", "x"), ("d", "y")]], (1, 0), id="updates"),
+        pytest.param({}, [[("a", "y")], [("b", "x")]], (1, 0), id="moves"),
+        pytest.param({VERSION: "6"}, [[("a", "y")], [("b", "y")]], (2, 0), id="moves, version 6"),
+    ],
+)
+def test_tasks_know_what_becomes_of_their_keys_in_file_groups_that_they_share(
+    tmp_path: Path,
+    more: dict[str, str],
+    parts: list[list[tuple[str, str]]],
+    changed: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The driver reads nothing: rows stay where they were found, or their keys go with them."""
+    storage, options = open_storage(str(tmp_path)), {**SHARED, **more}
+    HoodieTable(str(tmp_path), options).upsert(trips(*((k, "x", 1, 1.0) for k in "abc")))
+    monkeypatch.delattr(record_changes, "moved_keys")  # by which the driver finds keys
+    by_tasks(tmp_path, options, *(trips(*((*one, 2, 2.0) for one in some)) for some in parts))
+    assert len(made(storage)) == len(parts)
+    assert changes(storage) == changed
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+def test_a_delete_in_a_shared_file_group_may_be_too_old(tmp_path: Path, mode: str) -> None:
+    """So the driver reads it, and what else the task takes away; another task is not concerned."""
+    storage, options = open_storage(str(tmp_path)), {**SHARED, keys.MERGE_MODE: mode}
+    HoodieTable(str(tmp_path), options).upsert(trips(*((k, "x", 5, 1.0) for k in "abcd")))
+    rows = trips(("a", "y", 6, 1.0), ("b", "x", 1, 1.0), ("c", "x", 6, 1.0))
+    first = marked(rows, False, True, True)
+    by_tasks(tmp_path, options, first, marked(trips(("d", "x", 6, 1.0)), False))
+    assert len(made(storage)) == 2
+    assert changes(storage) == (1, 1 if mode.startswith("EVENT") else 2)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_key_that_a_shared_file_group_gets_is_found_by_the_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, options = (
+        open_storage(str(tmp_path)),
+        {**LOGGED, "hoodie.bucket.index.num.buckets": "1"},
+    )
+    HoodieTable(str(tmp_path), options).upsert(trips(("a", "x", 1, 1.0)))
+    monkeypatch.setattr(Assignment, "ownership", lambda *_: TaskOwnership(groups=False, keys=True))
+    by_tasks(tmp_path, options, trips(("b", "x", 3, 1.0)), trips(("a", "x", 3, 1.0)))
+    assert len(made(storage)) == 1
+    assert changes(storage) == (1, 0)
     assert_indexed(storage)
 
 

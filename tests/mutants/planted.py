@@ -1498,6 +1498,18 @@ METADATA_TABLES = [
         "a key that another task has deleted stays in the index",
     ),
     Mutant(
+        "a task takes no delete for too old that it writes into a shared file group",
+        Text("if any(len(values.filter(gone).drop_null())", "if any(0"),
+        f"{_OF_TASKS}::test_a_delete_in_a_shared_file_group_may_be_too_old[EVENT_TIME_ORDERING]",
+        "an upsert does not find a row that is there",
+    ),
+    Mutant(
+        "a task takes all rows in log files of shared file groups for updates",
+        Text("if keys and not len(without(keys[0], stored.get(group, NO_KEYS))):", "if keys:"),
+        f"{_OF_TASKS}::test_a_key_that_a_shared_file_group_gets_is_found_by_the_driver",
+        "an upsert does not find a row that is there",
+    ),
+    Mutant(
         "a task deletes a key that another places anew",
         Text("if not (may_move and len(lost)):", "if True:"),
         f"{_OF_TASKS}::test_a_key_that_moves_is_not_deleted[several]",
