@@ -11,7 +11,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -27,6 +29,8 @@ from hoodie_ds.timeline.bodies.key_files import KeyFiles
 from hoodie_ds.timeline.paths import keys_path
 
 _PIECE_BYTES: Final = 4 << 20
+_READ_AT_ONCE: Final = 8
+"""Ends of files, as a write has one or more of each task."""
 
 
 class LostKeysError(CorruptFileError):
@@ -101,14 +105,17 @@ class JoinedKeys:
         blocks: dict[FileGroupId, list[KeyBlock]] = {}
         files: dict[str, set[str]] = {}
         groups: dict[str, int] = {}
-        for name, (start, checksum) in sorted(named.items()):
-            body = _end(storage, keys_path(time, name), start, checksum)
+        names = sorted(named)
+        paths = [keys_path(time, name) for name in names]
+        with ThreadPoolExecutor(_READ_AT_ONCE, "hoodie-keys") as pool:
+            ends = [*pool.map(partial(_end, storage), paths, map(named.__getitem__, names))]
+        for body in ends:
             if body is None or not set().union(*body.files.values()) <= added.keys():
                 continue
             groups |= {one: num_groups(one) for one in body.groups if one not in groups}
             if body.groups.items() <= groups.items():
-                for partition, paths in body.files.items():
-                    files.setdefault(partition, set()).update(paths)
+                for partition, changed in body.files.items():
+                    files.setdefault(partition, set()).update(changed)
                 for group, block in body.blocks:
                     blocks.setdefault(group, []).append(block)
         return cls(blocks, files, groups)
@@ -137,8 +144,9 @@ class _Body:
     blocks: list[tuple[FileGroupId, KeyBlock]]
 
 
-def _end(storage: Storage, path: str, start: int, checksum: str) -> _Body | None:
+def _end(storage: Storage, path: str, put: tuple[int, str]) -> _Body | None:
     """Read what a file says of its blocks; None if it is not there as it was put."""
+    start, checksum = put
     try:
         with storage.open_input(path) as file:
             file.seek(start)

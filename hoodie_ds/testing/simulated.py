@@ -18,6 +18,7 @@ _POOLS = (
     "hoodie_ds.sink.file_groups.buffers",
     "hoodie_ds.reader.scanner",
     "hoodie_ds.services.clean_planner",
+    "hoodie_ds.metadata_table.joined_keys",
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import pyarrow as pa
 import pytest
@@ -30,7 +31,7 @@ from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import LogFileName
 from hoodie_ds.table.file_slice import FileGroupId
 from hoodie_ds.table.table import Table, open_table
-from hoodie_ds.testing import MUTATING, FaultyStorage, Recorder
+from hoodie_ds.testing import MUTATING, FaultyStorage, MemoryStorage, Recorder
 from hoodie_ds.timeline.bodies.key_files import KEY_FILES, KeyFiles, as_extra, key_files_of
 from hoodie_ds.timeline.file_changes import file_changes
 from hoodie_ds.timeline.loading import load_timeline
@@ -457,6 +458,18 @@ def test_entries_of_a_file_that_the_commit_has_not_do_not_count(tmp_path: Path) 
         found = JoinedKeys.of(storage, str(message.instant_time), *of_tasks)
         assert found.files.get(RECORD_INDEX, set()) == added.keys()
         assert bool(found.blocks) == bool(added)
+
+
+def test_the_files_of_many_tasks_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a round trip to an object store."""
+    four = Barrier(4)
+
+    def gone(*_: object) -> None:
+        four.wait(timeout=20)
+
+    monkeypatch.setattr(joined_keys, "_end", gone)
+    named = {f"{number}": (0, "") for number in range(8)}
+    assert JoinedKeys.of(MemoryStorage(), "20260101000000000", named, {}, int) == JoinedKeys()
 
 
 @pytest.mark.usefixtures("at_once")
