@@ -120,7 +120,9 @@ def test_changes_and_a_view_of_the_past(spark: Any, version: str, tmp_path: Path
     assert [tuple(row) for row in rows] == [("a", 1.0), ("b", 1.0)]
 
 
-@pytest.mark.parametrize("what", ["rows", "changes", pytest.param("news", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "what", ["rows", "operations", pytest.param("news", marks=pytest.mark.slow)]
+)
 def test_a_table_is_followed(spark: Any, tmp_path: Path, what: str) -> None:
     """As documented: rows, or with one option what happened to them."""
     written = Written.at(tmp_path / "t", "9")
@@ -132,7 +134,7 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path, what: str) -> None:
             "id, fare",
             [("a", 3.0), ("d", 3.0)],
         ),
-        "changes": (
+        "operations": (
             {"hoodie.datasource.query.incremental.format": "cdc", "read.commits.limit": "1"},
             "op, get_json_object(coalesce(after, before), '$.id')",
             [("d", "c"), *(("i", key) for key in "abcd"), ("u", "a"), ("u", "b")],
