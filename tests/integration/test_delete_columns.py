@@ -108,7 +108,7 @@ def test_a_table_without_keys_has_no_deletes(tmp_path: Path) -> None:
     [
         (MARKS, {MARKER: "X"}, "has 'D'"),
         (MARKS, {FIELD: "city"}, "has 'op'"),
-        ({}, MARKS, "has ''"),
+        ({}, MARKS, "has none"),
     ],
 )
 def test_another_marker_than_the_table_has_is_refused(

@@ -45,7 +45,7 @@ def check_same(options: WriteOptions, table: TableProperties) -> None:
         OptionError(
             key,
             _show(given),
-            f"table {table.name!r} has {_show(stored)!r}; "
+            f"table {table.name!r} has {repr(_show(stored)) if _show(stored) else 'none'}; "
             "leave the option out or write to another table",
         )
         for key, given, stored in _pairs(options, table)
