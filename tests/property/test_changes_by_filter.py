@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hoodie_ds import HoodieTable
 from hoodie_ds.filters.given import Filter
 from hoodie_ds.testing import MemoryStorage
+from tests.random_reads import SIGNS
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TYPE, TYPES, VERSION
 
 SCHEMA = pa.schema(
@@ -53,14 +54,7 @@ KEPT: Mapping[str, Mapping[str, str]] = {
     "columns by number": {},
 }
 """What a table keeps of each change besides its rows."""
-SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+
 
 Row = dict[str, Any]
 Truth = Callable[[Row], bool | None]

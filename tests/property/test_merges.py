@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hoodie_ds.api.table_merge import TableMerge
 from hoodie_ds.errors import MergeCardinalityError, RecordKeyError
 from hoodie_ds.filters.given import Filter
-from tests.property.test_changes_by_filter import INDEXES, SCHEMA, SIGNS, VALUES, Row, made
+from tests.property.test_changes_by_filter import INDEXES, SCHEMA, VALUES, Row, made
+from tests.random_reads import SIGNS
 from tests.tables import KEY, TYPE, TYPES, VERSION
 
 SOURCE = SCHEMA.append(pa.field("m", pa.int32()))
