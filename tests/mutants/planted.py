@@ -1416,16 +1416,19 @@ METADATA_TABLES = [
     Mutant(
         "entries of an attempt that has lost are joined",
         Text(
-            """sorted(named.items()):
-            body = _end(storage, keys_path(time, name), start, checksum)
+            """names = sorted(named)
+        paths = [keys_path(time, name) for name in names]
+        with ThreadPoolExecutor(_READ_AT_ONCE, "hoodie-keys") as pool:
+            ends = [*pool.map(partial(_end, storage), paths, map(named.__getitem__, names))]
+        for body in ends:
             if body is None or not set().union(*body.files.values()) <= added.keys():""",
-            """sorted(
-                (one.path.rpartition("/")[2], (end, xxhash.xxh64_hexdigest(whole[end:])))
-                for one in storage.list(keys_path(time, "")[:-1])
-                for whole in [storage.read(one.path)]
-                for end in [whole.rfind(b'{"files"')]
-            ):
-            body = _end(storage, keys_path(time, name), start, checksum)
+            """paths = [one.path for one in storage.list(keys_path(time, "")[:-1])]
+        puts = [
+            (end, xxhash.xxh64_hexdigest(whole[end:]))
+            for whole in map(storage.read, paths)
+            for end in [whole.rfind(b'{"files"')]
+        ]
+        for body in map(partial(_end, storage), paths, puts):
             if body is None:""",
         ),
         f"{_OF_TASKS}::test_the_delta_commit_has_the_blocks_of_the_attempt_that_counts",
