@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from hoodie_ds.errors import HoodieError
@@ -74,6 +75,7 @@ def sweep(
     scenario: Callable[[FaultyStorage], None],
     check: Callable[[MemoryStorage, BaseException | None], None],
     effects: Iterable[Effect] = CRASHES,
+    every: int = 1,
 ) -> int:
     """Run a scenario with a fault at every operation, one at a time, and check what is left.
 
@@ -88,6 +90,8 @@ def sweep(
         Asserts on what the run left, and on the error that it raised, if any.
     effects : iterable of Effect
         See `fault_points`.
+    every : int
+        Try only every n-th fault.
 
     Returns
     -------
@@ -101,13 +105,12 @@ def sweep(
     """
     left, operations = _recorded(start, scenario)
     check(left, None)
-    number = 0
-    for number, (operation, fault) in enumerate(  # noqa: B007
-        fault_points(operations, effects), 1
-    ):
+    tried = 0
+    for operation, fault in islice(fault_points(operations, effects), every - 1, None, every):
         left, raised = _run(start, scenario, fault)
         _checked(check, left, raised, _point(operation, fault))
-    return number
+        tried += 1
+    return tried
 
 
 def sweep_pairs(

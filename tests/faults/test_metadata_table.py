@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import pytest
 
@@ -130,7 +131,7 @@ def kept(check: Check, recover: Callable[[MemoryStorage], object]) -> Check:
 
 @pytest.mark.parametrize(("name", "version"), in_turn(("upsert, mor", "upsert, cow"), VERSIONS))
 def test_an_upsert_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
-    sweep_writes(name, version)
+    sweep_writes(name, version, every=5)
 
 
 @pytest.mark.slow
@@ -141,11 +142,11 @@ def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str) ->
     sweep_writes(name, version)
 
 
-def sweep_writes(name: str, version: str) -> None:
+def sweep_writes(name: str, version: str, every: int = 1) -> None:
     swept = Sweep(name, version=version)
     recorded(swept.start)
-    check = kept(one_in(29, swept.check), swept.recover)
-    assert sweep(swept.start, swept.play, check, CRASHES) > 50
+    check = kept(one_in(29 // every, swept.check), swept.recover)
+    assert sweep(swept.start, swept.play, check, CRASHES, every) > 50 // every
 
 
 @pytest.mark.slow
@@ -161,11 +162,13 @@ def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) 
     assert sweep(killed.start, killed.play, check, CRASHES) > 20
 
 
-@pytest.mark.parametrize("version", by_day(VERSIONS, {"9"}))
-def test_one_is_made_wherever_its_process_ends(version: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "every"), by_day([("9", 5), *product(VERSIONS, [1])], {("9", 5)})
+)
+def test_one_is_made_wherever_its_process_ends(version: str, every: int) -> None:
     switched_on = Step(TWO, options={"hoodie.metadata.enable": "true"})
     swept = Sweep("made", Scenario(BEGUN, (switched_on,)), version)
-    some = one_in(29, swept.check)
+    some = one_in(29 // every, swept.check)
 
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
         table = find_table(left)
@@ -177,7 +180,7 @@ def test_one_is_made_wherever_its_process_ends(version: str) -> None:
             swept._replay(left)
         assert_kept(left, is_settled=True)
 
-    assert sweep(swept.start, swept.play, check, CRASHES) > 50
+    assert sweep(swept.start, swept.play, check, CRASHES, every) > 50 // every
 
 
 RECORDED: dict[str, Scenario] = {
@@ -206,7 +209,7 @@ def test_indexes_of_rows_are_right_wherever_a_process_ends(
         recorder.add(secondary_index_by_ts=[f"secondary-index-by-ts-000{n}-0" for n in range(2)])
         recorder.define(secondary_index_by_ts=("ts", "V2"))
     monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
-    assert sweep(swept.start, swept.play, one_in(3, indexed(swept, swept.check)), CRASHES) > 100
+    assert sweep(swept.start, swept.play, indexed(swept, swept.check), CRASHES, every=3) > 30
 
 
 def indexed(swept: Sweep, whole: Check) -> Check:
@@ -254,7 +257,7 @@ def test_keys_of_tasks_are_right_wherever_a_process_ends(
     version, scenario = OF_TASKS[name]
     swept = Sweep(name, scenario, version)
     check = indexed(swept, one_in(3, swept.check))
-    assert sweep(swept.start, swept.play, one_in(3, check), CRASHES) > 50
+    assert sweep(swept.start, swept.play, check, CRASHES, every=3) > 15
 
 
 SWITCHES = {

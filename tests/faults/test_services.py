@@ -8,7 +8,7 @@ from hoodie_ds.testing import CRASHES, ERRORS, sweep, sweep_pairs
 from tests.faults import archives, cleans, rewriting, undoing
 from tests.faults.scenarios import VERSIONS
 from tests.faults.schedules import explore, schedules
-from tests.faults.services import Beside, GoneOnWith, Killed, Make, one_in, part_of_schedules
+from tests.faults.services import Beside, GoneOnWith, Killed, Make, part_of_schedules
 from tests.tally import GOALS, tally
 from tests.tiers import by_day, in_turn
 
@@ -69,8 +69,7 @@ def test_each_service_has_a_least_number_of_crash_points() -> None:
 @pytest.mark.parametrize(("name", "version"), by_day(FEW, [*FEW][:2] + [*FEW][2::2]))
 def test_the_process_may_end_at_some_operations(name: str, version: str) -> None:
     killed, few = KILLED[name](version=version), FEW[name, version]
-    check = one_in(few, killed.check)
-    assert sweep(killed.start, killed.play, check, CRASHES) >= 3 * few
+    assert sweep(killed.start, killed.play, killed.check, CRASHES, few) >= 3
 
 
 @pytest.mark.slow

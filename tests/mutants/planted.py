@@ -1378,7 +1378,7 @@ FOLLOWERS = [
     Mutant(
         "a follower is told once an instant is visible",
         instead("put_completed", telling_later),
-        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[upsert, crashes]",
+        f"{_FOLLOWERS}::test_a_write_is_known_wherever_its_process_ends[rollback, crashes]",
         "a metadata table lacks the files of a commit, which its readers then leave out",
     ),
     Mutant(
@@ -1810,7 +1810,7 @@ METADATA_TABLES = [
     Mutant(
         "the property of a metadata table that is made comes first",
         instead("creation._created", announcing),
-        f"{_KEPT_BY_ALL}::test_one_is_made_wherever_its_process_ends[9]",
+        f"{_KEPT_BY_ALL}::test_one_is_made_wherever_its_process_ends[9-5]",
         "readers take what is not there yet for all files",
     ),
     Mutant(
@@ -4764,7 +4764,7 @@ ARCHIVES = [
         Mutant(
             f"instants leave the timeline of version {version} and are not archived",
             always(f"{archive}.put", frozenset()),
-            f"{_ARCHIVING}::test_interrupted_archiving_is_resumed[{version}-COPY_ON_WRITE-False]",
+            f"{_ARCHIVING}::test_interrupted_archiving_is_resumed[{version}-COPY_ON_WRITE-False-1]",
             "nobody knows any more what became of the table",
         )
         for version, archive in ((6, "_LogArchive"), (9, "_LsmArchive"))

@@ -488,7 +488,8 @@ def test_a_creation_that_was_interrupted_may_be_removed(tmp_path: Path) -> None:
     assert f"or remove {tmp_path}/.hoodie if nothing was ever written" in told
 
 
-@pytest.mark.parametrize("version", ["6", pytest.param("9", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["6", "9"])
 def test_a_lost_base_file_of_a_compaction_is_written_again_from_its_log_files(
     version: str, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from itertools import product
+from itertools import count, product
 from typing import Final
 
 import pytest
@@ -206,15 +206,16 @@ def test_the_archive_of_a_long_table_has_few_files() -> None:
     assert [file.level for file in newest_snapshot(place.storage).files] == [3]
 
 
+SOME_ENDS = [("6", TYPES[0], False, 3), ("9", TYPES[1], True, 3)]
+
+
 @pytest.mark.parametrize(
-    ("version", "kind", "after"),
-    by_day(product("69", TYPES, (False, True)), [("6", TYPES[0], False), ("9", TYPES[1], True)]),
+    ("version", "kind", "after", "every"),
+    by_day([*SOME_ENDS, *product("69", TYPES, (False, True), [1])], SOME_ENDS),
 )
-def test_interrupted_archiving_is_resumed(version: str, kind: str, after: bool) -> None:
+def test_interrupted_archiving_is_resumed(version: str, kind: str, after: bool, every: int) -> None:
     """Each instant is on the timeline or in the archive, and none looks unfinished."""
-    number = 0
-    while True:
-        number += 1
+    for number in count(1, every):
         place = _Place(version, kind)
         storage, table = place.storage, place.table
         rows, done = found(table), place.done

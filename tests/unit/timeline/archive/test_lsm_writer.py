@@ -299,7 +299,7 @@ def test_whatever_ends_an_archiver_the_next_one_goes_on(effects: frozenset[Any])
         archive(storage, [6])
         assert sorted(as_hudi_reads(storage)) == times(range(1, 7))
 
-    assert sweep(begun(), lambda storage: archive(storage, [4, 5]), check, effects) > 50
+    assert sweep(begun(), lambda storage: archive(storage, [4, 5]), check, effects, 3) > 16
 
 
 def test_the_next_archiver_may_end_anywhere_too() -> None:
@@ -311,14 +311,14 @@ def test_the_next_archiver_may_end_anywhere_too() -> None:
     def work(storage: FaultyStorage) -> None:
         archive(storage, [4, 5])
 
-    assert sweep_pairs(begun(), work, work, check, every=4) > 100
+    assert sweep_pairs(begun(), work, work, check, every=11) > 40
 
 
 def test_stopped_anywhere_while_others_go_far_ahead() -> None:
     """The manifest that it is about to put may have come, and gone again."""
     alone = FaultyStorage(begun())
     archive(alone, [4, 5])
-    for at in range(1, len(alone.recorder.operations) + 1):
+    for at in range(1, len(alone.recorder.operations) + 1, 2):
         storage = begun()
 
         def others(operation: Operation, at: int = at, storage: MemoryStorage = storage) -> None:

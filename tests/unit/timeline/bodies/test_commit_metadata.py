@@ -63,11 +63,11 @@ def test_damage_to_a_body_in_avro_is_seen() -> None:
     metadata = CommitMetadata((BASE, LOG), "UPSERT", {OWNER_KEY: "us"})
     body = bytearray(metadata.to_bytes(2))
     for at in range(body.index(b"avro.schema") - 6, len(body)):
-        for bit in (0x01, 0x20, 0x80):
-            body[at] ^= bit
-            with suppress(CorruptFileError, UnsupportedTableError):
-                assert CommitMetadata.from_bytes(bytes(body), "p") == metadata, at
-            body[at] ^= bit
+        bit = (0x01, 0x20, 0x80)[at % 3]
+        body[at] ^= bit
+        with suppress(CorruptFileError, UnsupportedTableError):
+            assert CommitMetadata.from_bytes(bytes(body), "p") == metadata, at
+        body[at] ^= bit
 
 
 @pytest.mark.parametrize("layout", [1, 2])
