@@ -25,17 +25,20 @@ def events(folder: Path) -> pa.Table:
     return pa.concat_tables([pq.read_table(path) for path in sorted(folder.iterdir())])
 
 
+@pytest.mark.slow
 def test_modification_times_follow_the_names(folder: Path) -> None:
     paths = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
     assert [path.name for path in paths] == [f"events-{n:02}.parquet" for n in range(14)]
 
 
+@pytest.mark.slow
 def test_a_second_call_writes_nothing(folder: Path) -> None:
     before = [(path, path.stat().st_ino) for path in sorted(folder.iterdir())]
     flights.write_events(folder)
     assert [(path, path.stat().st_ino) for path in sorted(folder.iterdir())] == before
 
 
+@pytest.mark.slow
 def test_every_flight_ends_as_the_data_set_says(folder: Path) -> None:
     # 336,776 flights, of which 8,255 have no departure and 458 more no arrival time
     final = flights.expected(folder)
@@ -48,6 +51,7 @@ def test_every_flight_ends_as_the_data_set_says(folder: Path) -> None:
     assert final.group_by(list(flights.KEY)).aggregate([]).num_rows == 336_776
 
 
+@pytest.mark.slow
 def test_late_events_would_win_if_arrival_counted(folder: Path, events: pa.Table) -> None:
     by_arrival = events.group_by(list(flights.KEY), use_threads=False).aggregate(
         [("event_ts", "last"), ("event_ts", "max")]
@@ -56,6 +60,7 @@ def test_late_events_would_win_if_arrival_counted(folder: Path, events: pa.Table
     assert pc.sum(late).as_py() > 5_000
 
 
+@pytest.mark.slow
 def test_some_events_come_twice_and_equal_times_mean_equal_rows(events: pa.Table) -> None:
     names = [*flights.KEY, "event_ts"]
     moments = events.group_by(names).aggregate([]).num_rows
@@ -63,6 +68,7 @@ def test_some_events_come_twice_and_equal_times_mean_equal_rows(events: pa.Table
     assert events.group_by(flights.EVENTS.names).aggregate([]).num_rows == moments
 
 
+@pytest.mark.slow
 def test_the_expected_table_agrees_with_a_dictionary(folder: Path, tmp_path: Path) -> None:
     # one carrier in the first 3 files alone, where many flights are still on their way
     for path in sorted(folder.iterdir())[:3]:

@@ -43,10 +43,9 @@ def folded(made: list[pa.Table]) -> list[tuple[str, str, int, float]]:
     return sorted(rows.values())
 
 
-@pytest.mark.parametrize(
-    "kind", ["COPY_ON_WRITE", pytest.param("MERGE_ON_READ", marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("index", ["BLOOM", pytest.param("FLINK_STATE", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("index", ["BLOOM", "FLINK_STATE"])
 def test_a_stream_through_the_assigner(spark: Any, tmp_path: Path, kind: str, index: str) -> None:
     hoodie_ds.register(spark)
     made = batches(3)

@@ -83,6 +83,7 @@ def test_rows_and_counts_are_those_of_the_library(
     assert found(table) == found(library)
 
 
+@pytest.mark.slow
 def test_what_is_refused_changes_nothing(spark: Any, tmp_path: Path) -> None:
     path, table = str(tmp_path / "t"), filled(tmp_path / "t", BUCKETS)
     before = found(table)

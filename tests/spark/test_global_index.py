@@ -17,14 +17,11 @@ from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, trips
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(
     ("index", "shuffled"),
-    [
-        ("GLOBAL_BLOOM", True),
-        pytest.param("GLOBAL_BLOOM", False, marks=pytest.mark.slow),
-        pytest.param("RECORD_INDEX", True, marks=pytest.mark.slow),
-    ],
+    [("GLOBAL_BLOOM", True), ("GLOBAL_BLOOM", False), ("RECORD_INDEX", True)],
 )
 def test_records_move_and_are_there_once(
     spark: Any, tmp_path: Path, kind: str, index: str, shuffled: bool

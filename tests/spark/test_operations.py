@@ -18,6 +18,7 @@ pytestmark = pytest.mark.spark
 OPERATION = "hoodie.datasource.write.operation"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shuffled", "kind"),
     by_day(product([True, False], TYPES), [(False, TYPES[0]), (True, TYPES[1])]),

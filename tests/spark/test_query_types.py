@@ -94,7 +94,8 @@ def test_every_kind_of_query(spark: Any, version: str, tmp_path: Path) -> None:
         assert [row.id for row in frame.where("id > 'c'").collect()] == ["d"]
 
 
-@pytest.mark.parametrize("version", ["9", pytest.param("6", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["9", "6"])
 def test_changes_and_a_view_of_the_past(spark: Any, version: str, tmp_path: Path) -> None:
     written = Written.at(tmp_path / "t", version)
     hoodie_ds.register(spark)

@@ -86,6 +86,7 @@ def test_base_files_are_read_by_spark_itself(spark: Any, kind: str, tmp_path: Pa
     assert few.collect() == []
 
 
+@pytest.mark.slow
 def test_spark_finds_nan_greater_than_all_numbers(spark: Any, tmp_path: Path) -> None:
     """In base files, in rows of log files, and where these are persisted."""
     nan, numbers = float("nan"), [float(number) for number in range(500)]
@@ -158,7 +159,8 @@ def test_other_columns_are_made_of_no_row(spark: Any, through_python: str, tmp_p
         hoodie_ds.read(spark, str(tmp_path), columns=["city_"])
 
 
-@pytest.mark.parametrize("vectorized", [pytest.param("true", marks=pytest.mark.slow), "false"])
+@pytest.mark.slow
+@pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_rows_are_left_out_in_any_part_of_a_file(
     spark: Any, vectorized: str, tmp_path: Path
 ) -> None:

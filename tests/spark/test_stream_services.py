@@ -78,6 +78,7 @@ def test_a_stream_compacts_and_cleans_its_table_by_itself(spark: Any, tmp_path: 
     assert len(_timeline(options).pending_compactions) <= 1
 
 
+@pytest.mark.slow
 def test_a_job_on_the_executors_does_what_a_stream_leaves_to_it(spark: Any, tmp_path: Path) -> None:
     options = _options(tmp_path, **STAY_OUT)
     _stream(spark, tmp_path, options, 5)
