@@ -37,6 +37,8 @@ def batch(first: int, count: int, ts: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "ours_first", "index", "version"),
     by_day(

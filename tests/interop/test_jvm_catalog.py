@@ -42,6 +42,8 @@ def spark(uri: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JvmHud
         yield oracle
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "version"), [("COPY_ON_WRITE", "6"), ("MERGE_ON_READ", "9")])
 def test_spark_finds_the_table_by_its_name(
     spark: JvmHudi, uri: str, tmp_path: Path, kind: str, version: str

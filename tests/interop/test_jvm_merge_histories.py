@@ -19,6 +19,8 @@ def test_the_batches_are_those_that_the_name_says(name: str) -> None:
         assert str(rows_of(name, rows).to_pylist()) == str(step.rows.to_pylist())
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.jvm
 @pytest.mark.parametrize("name", ["long"])
 def test_hudi_answers_as_stored(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:

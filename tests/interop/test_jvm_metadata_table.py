@@ -69,6 +69,8 @@ def test_both_keep_it(jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
     assert jvm_hudi.properties(path)["hoodie.table.metadata.partitions"] == "files"
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("version", "kind"), by_day(CASES, {("9", "MERGE_ON_READ")}))
 def test_both_keep_one_of_ours(jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str) -> None:
     path = tmp_path / "t"

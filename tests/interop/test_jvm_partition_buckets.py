@@ -78,6 +78,8 @@ def test_a_table_of_ours_written_in_turns(jvm_hudi: JvmHudi, tmp_path: Path, nam
     assert {partition: max(buckets) + 1 for partition, buckets in found.items()} == COUNTS
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_of_theirs_written_in_turns(jvm_hudi: JvmHudi, tmp_path: Path, name: str) -> None:
     """Hudi's Spark writer takes the rules from its options and stores none."""
@@ -115,6 +117,8 @@ def test_a_table_of_theirs_that_they_rescale(jvm_hudi: JvmHudi, tmp_path: Path, 
     assert highest == {"c0": 6, "c1": 4, "c2": 3}
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("version", "name"), by_day(product("69", TABLES), {("6", "cow"), ("9", "mor")})
 )

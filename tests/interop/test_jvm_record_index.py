@@ -43,6 +43,8 @@ DROPPING = {"hoodie.metadata.enable": "false"}
 KINDS = [(version, kind) for version in ("6", "8", "9") for kind in TYPES]
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("version", "kind"), by_day(KINDS, {("6", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")})
 )
@@ -66,6 +68,8 @@ def test_hudi_builds_its_record_index_again(
     assert table.inspect.verify()
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("version", "kind"), by_day(KINDS, {("9", "COPY_ON_WRITE")}))
 def test_records_move_back_and_forth_under_a_record_index(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
@@ -90,6 +94,8 @@ def test_records_move_back_and_forth_under_a_record_index(
     assert table.inspect.verify()
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", by_day(("6", "9"), {"9"}))
 def test_an_index_that_hudi_dropped_asks_for_nothing(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str
@@ -118,6 +124,8 @@ def test_an_index_that_hudi_dropped_asks_for_nothing(
     assert found(HoodieTable(str(path))) == [("a", "x", 1, 1.0), ("a", "y", 2, 2.0)]
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", by_day(TYPES, {"COPY_ON_WRITE"}))
 def test_hudi_builds_an_index_of_each_partition_again(
     jvm_hudi: JvmHudi, tmp_path: Path, kind: str
@@ -146,6 +154,8 @@ OF_EACH = [(version, kind) for version in ("8", "9") for kind in TYPES]
 ESCAPED = ("x", "y-z_1", "ä b", "c+(d)", "e,f", "u", "w", "v")
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("version", "kind"), by_day(OF_EACH, {("9", "MERGE_ON_READ")}))
 def test_both_keep_the_record_index_of_each_partition(
     jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str

@@ -166,6 +166,7 @@ def test_a_writer_of_ours_takes_the_lock_of_a_killed_jvm(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("server", by_day(STORES, {"s3"}), indirect=True)
 def test_the_jvm_takes_the_lock_of_a_killed_writer_of_ours(
     jvm_hudi: JvmHudi, server: StoreServer, tmp_path: Path

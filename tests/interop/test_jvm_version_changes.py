@@ -126,6 +126,8 @@ def test_each_takes_back_the_version_that_the_other_gave(
     agree("6")
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 def test_hudi_keeps_a_metadata_table_that_was_made_again(jvm_hudi: JvmHudi, tmp_path: Path) -> None:
     path = tmp_path / "t"
     switches = dict.fromkeys((COLUMN_STATS, RECORD_INDEX), "true")

@@ -77,6 +77,7 @@ def test_a_driver_killed_at_a_point(job: Job, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("job", ["append"], indirect=True)
 def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
     job.extra = {"foreach_batch": "yes"}
@@ -84,6 +85,7 @@ def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("job", "name"),
     by_day(

@@ -137,6 +137,7 @@ def test_a_conflict_leaves_nothing_that_looks_alive(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "points"), by_day(KILLS, KILLS[:1]))
 def test_a_driver_killed_within_a_merge(tmp_path: Path, kind: str, points: tuple[str, ...]) -> None:
     """SIGKILL; the application is started again with the same number."""
