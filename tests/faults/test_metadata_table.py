@@ -135,14 +135,15 @@ def test_an_upsert_is_listed_wherever_its_process_ends(name: str, version: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(
     ("name", "version"), in_turn(("rollback, mor", "insert overwrite, cow"), VERSIONS, 1)
 )
-def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
-    sweep_writes(name, version)
+def test_a_write_is_listed_wherever_its_process_ends(name: str, version: str, every: int) -> None:
+    sweep_writes(name, version, every)
 
 
-def sweep_writes(name: str, version: str, every: int = 1) -> None:
+def sweep_writes(name: str, version: str, every: int) -> None:
     swept = Sweep(name, version=version)
     recorded(swept.start)
     check = kept(one_in(29 // every, swept.check), swept.recover)
@@ -150,16 +151,17 @@ def sweep_writes(name: str, version: str, every: int = 1) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(("name", "version"), in_turn(SERVICES, VERSIONS, 1, every=2))
-def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str) -> None:
+def test_a_service_is_listed_wherever_its_process_ends(name: str, version: str, every: int) -> None:
     killed = SERVICES[name](version=version)
     recorded(killed.start)
 
     def finish(left: MemoryStorage) -> None:
         killed.play(left)  # type: ignore[arg-type]
 
-    check = kept(one_in(23, killed.check), finish)
-    assert sweep(killed.start, killed.play, check, CRASHES) > 20
+    check = kept(one_in(23 // every, killed.check), finish)
+    assert sweep(killed.start, killed.play, check, CRASHES, every) > 20 // every
 
 
 @pytest.mark.parametrize(
@@ -276,12 +278,15 @@ def change(storage: object, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(("name", "version"), in_turn(("create", "drop"), VERSIONS, 1))
-def test_its_partitions_change_wherever_the_process_ends(name: str, version: str) -> None:
+def test_its_partitions_change_wherever_the_process_ends(
+    name: str, version: str, every: int
+) -> None:
     swept = Sweep("made", Scenario(BEGUN, (Step(TWO),)), version)
     if name == "drop":
         change(swept.start, "create")
-    some = one_in(7, swept.check)
+    some = one_in(7 // every, swept.check)
 
     def check(left: MemoryStorage, raised: BaseException | None) -> None:
         table = HoodieTable(left.root, storage=left)
@@ -298,4 +303,5 @@ def test_its_partitions_change_wherever_the_process_ends(name: str, version: str
         every = ("bloom_filters", "column_stats", "files", *of_partitions)
         assert there == (every if name == "create" else ("bloom_filters", "files"))
 
-    assert sweep(swept.start, lambda storage: change(storage, name), check, CRASHES) > 10
+    tried = sweep(swept.start, lambda storage: change(storage, name), check, CRASHES, every)
+    assert tried > 10 // every

@@ -73,10 +73,12 @@ def test_the_process_may_end_at_some_operations(name: str, version: str) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(("name", "version"), in_turn(reversed(KILLED), VERSIONS, every=2))
-def test_every_operation_may_fail(name: str, version: str) -> None:
+def test_every_operation_may_fail(name: str, version: str, every: int) -> None:
     killed = KILLED[name](version=version)
-    tally("failed operations of services", sweep(killed.start, killed.play, killed.check, ERRORS))
+    tried = sweep(killed.start, killed.play, killed.check, ERRORS, every)
+    tally("failed operations of services", tried)
 
 
 @pytest.mark.slow

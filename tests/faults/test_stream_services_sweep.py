@@ -49,6 +49,7 @@ def _stream(
     return MicroBatches(place)
 
 
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(
     ("batches", "kind", "version"),
     by_day(
@@ -56,7 +57,9 @@ def _stream(
         {(BEFORE + 1, TYPES[1], "9")},
     ),
 )
-def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str, version: str) -> None:
+def test_a_batch_with_its_services_killed_anywhere(
+    batches: int, kind: str, version: str, every: int
+) -> None:
     start = MemoryStorage()
     stream = _stream(start, kind, version, 0)
     for number in range(batches):
@@ -73,6 +76,6 @@ def test_a_batch_with_its_services_killed_anywhere(batches: int, kind: str, vers
             assert again.place.rows() == [("0", "x", number, last)]
         assert len(timeline_of(left).pending_compactions) <= 1
 
-    tried = sweep(start, scenario, check)
-    assert tried > 100
+    tried = sweep(start, scenario, check, every=every)
+    assert tried > 100 // every
     tally("crash points, batches with services", tried)

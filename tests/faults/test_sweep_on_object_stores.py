@@ -48,12 +48,14 @@ def copied(start: MemoryStorage, server: StoreServer, path: str) -> StoredFiles:
     return StoredFiles(opened.inner, opened.deadline_ms)
 
 
-def end_after_each_change(server: StoreServer, name: str, version: str, folder: Path) -> int:
-    """Play a scenario as often as it changes something, each time up to one change further."""
+def end_after_changes(
+    server: StoreServer, name: str, version: str, folder: Path, every: int
+) -> int:
+    """Play a scenario up to each n-th of its changes."""
     swept = Sweep(name, version=version)
     recorded = FaultyStorage(copied(swept.start, server, f"{folder}/whole"))
     swept.play(recorded)
-    changes = [done for done in recorded.recorder.operations if done.kind in MUTATING]
+    changes = [done for done in recorded.recorder.operations if done.kind in MUTATING][::every]
     for operation, fault in fault_points(changes, {Effect.CRASH_AFTER}):
         forget_process()
         left = copied(swept.start, server, f"{folder}/{operation.number}")
@@ -73,8 +75,10 @@ PLACES = by_day(product(SERVERS, MAIN, VERSIONS), {LONGER})
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(("server", "name", "version"), PLACES, indirect=["server"])
 def test_the_process_may_end_after_any_change(
-    server: StoreServer, name: str, version: str, tmp_path: Path
+    server: StoreServer, name: str, version: str, tmp_path: Path, every: int
 ) -> None:
-    tally("crash points on object stores", end_after_each_change(server, name, version, tmp_path))
+    tried = end_after_changes(server, name, version, tmp_path, every)
+    tally("crash points on object stores", tried)

@@ -1804,7 +1804,7 @@ METADATA_TABLES = [
     Mutant(
         "a restore that is resumed forgets the commands of the first attempt",
         instead("rollback.with_commands", lambda _, table, target, found: found),
-        f"{_KEPT_BY_ALL}::test_a_service_is_listed_wherever_its_process_ends[restore, mor-6]",
+        f"{_KEPT_BY_ALL}::test_a_service_is_listed_wherever_its_process_ends[restore, mor-6-3]",
         "once the instants are archived, engines read what was taken back",
     ),
     Mutant(
