@@ -93,7 +93,7 @@ class Tables:
     def ours(self, path: Path, columns: list[str] | None, filtered: bool) -> Scan:
         """``hoodie_ds.read``."""
         filters = [ONE_IN_A_HUNDRED] if filtered else None
-        return lambda: hoodie_ds.read(self.spark, str(path), columns=columns, filters=filters)
+        return lambda: hoodie_ds.read(self.spark, str(path), columns=columns, filter=filters)
 
     def handed_over(self, columns: list[str] | None, filtered: bool) -> Scan:
         """Spark's reader, and the rows of the logs from a file of Arrow."""

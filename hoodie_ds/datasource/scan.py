@@ -80,7 +80,7 @@ def read(
     options: Mapping[str, str] | None = None,
     *,
     columns: str | Iterable[str] | None = None,
-    filters: Filter | None = None,
+    filter: Filter | None = None,
 ) -> DataFrame:
     """Return a table's rows as a DataFrame, at the speed of Spark's own Parquet reader.
 
@@ -102,7 +102,7 @@ def read(
     columns : str or iterable of str, optional
         Columns to return; all if None. Of base files Spark reads only what the query needs anyway;
         rows that come through Python have all columns of the DataFrame.
-    filters : Filter, optional
+    filter : Filter, optional
         Which rows to return, as for `HoodieTable.read`: tuples such as ``("city", "=", "oslo")`` or
         ``("fare", "in", [3, 4])``, strings such as ``"city = oslo"``, expressions of Arrow, or a
         list of these, all of which hold. Partitions and buckets that they rule out are not opened,
@@ -128,7 +128,7 @@ def read(
     parsed = ReadOptions.parse(given)
     storage = storage_to_read(parsed)
     query = open_query(storage, parsed)
-    predicate = predicate_of(filters, query.schema, "filters", inexact=True)
+    predicate = predicate_of(filter, query.schema, "filter", inexact=True)
     wanted, fetched = chosen_columns(query.schema, columns, predicate)
     schema, folder = pa.schema(map(query.schema.field, fetched)), None
     if isinstance(query, SnapshotQuery) and not _compares(given):

@@ -35,7 +35,7 @@ def test_answers_are_those_of_a_whole_read(spark: Any, tmp_path: Path, seed: int
             query = made.query(rows)
             columns, wanted = query.columns or made.schema.names, query.of(rows)
             for _ in range(3):  # what log files hold is persisted the second time
-                asked = read(columns=columns, filters=query.filters)
+                asked = read(columns=columns, filter=query.filters)
                 assert shown(asked.toArrow().to_pylist(), columns) == wanted, query
                 assert asked.count() == len(wanted), query
                 filtered = read().where(_condition(query)).select([_column(c) for c in columns])

@@ -115,7 +115,7 @@ def test_dates_before_1582_are_compared_as_they_are_stored(spark: Any, tmp_path:
     rows = pa.table({"id": ["a"], "at": pa.array([at], pa.timestamp("us", "UTC"))})
     HoodieTable(str(tmp_path), options).upsert(rows)
     filters = [("at", "=", at), ("at", "in", [at]), ("at", "<=", at), ("at", ">=", at)]
-    assert hoodie_ds.read(spark, str(tmp_path), filters=filters).count() == 1
+    assert hoodie_ds.read(spark, str(tmp_path), filter=filters).count() == 1
 
 
 def test_slices_with_logs_beside_slices_without(spark: Any, tmp_path: Path) -> None:
@@ -148,12 +148,12 @@ def test_other_columns_are_made_of_no_row(spark: Any, through_python: str, tmp_p
     table.upsert(trips(*((f"{number:03}", "x", 5, 1.0) for number in range(300))))
     table.upsert(trips(("001", "x", 6, 2.0), ("002", "x", 4, 2.0), ("new", "x", 7, 2.0)))
     options = {"hoodie.py.read.verify.checksums": through_python}
-    given: dict[str, Any] = {"columns": ["fare", "id"], "filters": [("ts", ">", 5)]}
+    given: dict[str, Any] = {"columns": ["fare", "id"], "filter": [("ts", ">", 5)]}
     df = hoodie_ds.read(spark, str(tmp_path), options, **given)
     assert df.columns == ["fare", "id"]
     assert sorted(map(tuple, df.collect())) == [(2.0, "001"), (2.0, "new")]
     assert "city" not in plan(df)
-    inexact = hoodie_ds.read(spark, str(tmp_path), options, columns="id", filters=("ts", ">", 6.5))
+    inexact = hoodie_ds.read(spark, str(tmp_path), options, columns="id", filter=("ts", ">", 6.5))
     assert [tuple(row) for row in inexact.collect()] == [("new",)]
     with pytest.raises(SchemaError, match="'city_' is not in the table"):
         hoodie_ds.read(spark, str(tmp_path), columns=["city_"])
@@ -280,7 +280,7 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
     rows = found(table)
 
     def read(*filters: Any) -> Any:
-        return hoodie_ds.read(spark, str(tmp_path), filters=list(filters))
+        return hoodie_ds.read(spark, str(tmp_path), filter=list(filters))
 
     whole, city = read(), read(("city", "=", "x"))
     assert read_trips(whole) == rows
@@ -305,10 +305,10 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
     ):
         assert read_trips(read(*same)) == expected
         assert {Path(file).parent.name for file in read(*same).inputFiles()} <= {"x"}
-    assert read_trips(hoodie_ds.read(spark, str(tmp_path), filters="city = x")) == read_trips(city)
-    assert read_trips(hoodie_ds.read(spark, str(tmp_path), filters=cities)) == read_trips(city)
+    assert read_trips(hoodie_ds.read(spark, str(tmp_path), filter="city = x")) == read_trips(city)
+    assert read_trips(hoodie_ds.read(spark, str(tmp_path), filter=cities)) == read_trips(city)
     options = {"hoodie.py.read.verify.checksums": "true"}  # which goes through Python
-    by_python = hoodie_ds.read(spark, str(tmp_path), options, filters=[cities])
+    by_python = hoodie_ds.read(spark, str(tmp_path), options, filter=[cities])
     assert read_trips(by_python) == read_trips(city)
     for wrong, said in (
         (("nothing", "=", 1), "nothing is no column; there are _hoodie"),
@@ -316,7 +316,7 @@ def test_what_filters_rule_out_is_not_opened(spark: Any, kind: str, tmp_path: Pa
         (("city", "=", None), "nothing is equal to null"),
         (("city", "in", "xy"), "a list of values"),
         (("city",), "such as"),
-        ("city", "option 'filters' = 'city' is refused: write COLUMN = VALUE"),
+        ("city", "option 'filter' = 'city' is refused: write COLUMN = VALUE"),
     ):
         with pytest.raises(OptionError, match=said):
             read(wrong)
@@ -355,7 +355,7 @@ def test_what_is_asked_costs_little(
     for df, expected in (
         (read.agg(sf.count("*")), [(count,)]),
         (read.groupBy("city").count().orderBy("city"), [("x", count - 15_000), ("y", 15_000)]),
-        (hoodie_ds.read(spark, str(tmp_path), columns="ts", filters="id = 7"), [(1 + logs,)]),
+        (hoodie_ds.read(spark, str(tmp_path), columns="ts", filter="id = 7"), [(1 + logs,)]),
     ):
         rows, found = cost(df)
         assert rows == expected
