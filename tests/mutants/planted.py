@@ -4783,7 +4783,7 @@ ARCHIVES = [
             "        if put_manifest(storage, snapshot, (*snapshot.files, file)):",
             "        if put_manifest(storage, newest_snapshot(storage), (*snapshot.files, file)):",
         ),
-        f"{_LSM_WRITER}::test_two_archivers_at_once_lose_nothing[11]",
+        f"{_LSM_WRITER}::test_two_archivers_at_once_lose_nothing[29]",
         "instants that another one archived are in the archive no more, or twice",
     ),
     Mutant(

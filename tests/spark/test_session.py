@@ -51,6 +51,7 @@ def settings(session: Any, **texts: str) -> Iterator[None]:
             session.conf.unset(key)
 
 
+@pytest.mark.slow
 def test_settings_of_the_session_are_options(spark: Any, tmp_path: Path) -> None:
     """As in Hudi: `spark.hoodie.*` for all, `hoodie.*` for queries; those of the call win."""
     hoodie_ds.register(spark)

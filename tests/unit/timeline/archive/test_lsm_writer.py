@@ -359,7 +359,7 @@ def test_an_archiver_deletes_no_file_that_another_one_lists_afterwards() -> None
     assert explore(begun, actors, check, schedules(*actors)) == 84
 
 
-@pytest.mark.parametrize("every", [11, pytest.param(1, marks=AT_NIGHT)])
+@pytest.mark.parametrize("every", [29, pytest.param(1, marks=AT_NIGHT)])
 def test_two_archivers_at_once_lose_nothing(every: int) -> None:
     def check(storage: MemoryStorage, raised: Sequence[BaseException | None]) -> None:
         assert list(raised) == [None, None]
