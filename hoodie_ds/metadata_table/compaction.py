@@ -261,7 +261,8 @@ def _merged(metadata: MetadataTable, slice_: FileSlice) -> list[Entry]:
 
 def _is_current(schema: str | bytes, path: str) -> bool:
     """Whether values of a schema are also values of that which is written."""
-    return astuple(parse_avro(schema, path)) == astuple(parse_avro(SCHEMA, path))
+    is_text_same = schema in (SCHEMA, SCHEMA.encode())
+    return is_text_same or astuple(parse_avro(schema, path)) == astuple(parse_avro(SCHEMA, path))
 
 
 def base_file(keys: pa.Array, values: Iterable[bytes]) -> bytes:
