@@ -79,6 +79,19 @@ def test_keys_of_a_base_file_are_read_once(
     assert len(found(table)) == 100
 
 
+def test_a_record_index_answers_without_base_files(tmp_path: Path, read: list[list[str]]) -> None:
+    enabled = dict.fromkeys(
+        ("hoodie.metadata.enable", "hoodie.metadata.record.index.enable"), "true"
+    )
+    table = HoodieTable(str(tmp_path), {**options("RECORD_INDEX"), **enabled})
+    table.upsert(trips(*STORED))
+    table.upsert(trips(("k001", "x", 6, -1.0)))
+    read.clear()
+    table.upsert(trips(("k001", "x", 7, -2.0), ("k002", "x", 4, -3.0)))
+    assert read == []
+    assert found(table)[1:3] == [("k001", "x", 7, -2.0), ("k002", "x", 5, 2.0)]
+
+
 def test_what_log_files_replace_is_known_to_later_batches(
     tmp_path: Path, read: list[list[str]]
 ) -> None:

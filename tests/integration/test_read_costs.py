@@ -13,11 +13,13 @@ import pytest
 
 from hoodie_ds import HoodieTable, sink
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.reader.table_stream import TableStream
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.counted_reads import CountedReads
+from tests.golden.histories import BLOCKS
 from tests.tables import BUCKETS, PARTITION, TRIPS, TYPE, TYPES, VERSION, trips
 
 UNCHECKED = {"hoodie.py.read.verify.checksums": "false"}
@@ -91,6 +93,27 @@ def test_what_is_asked_costs_little(kind: str) -> None:
     assert (files, found < whole / 8) == (1 + bool(logs), True)
     files, found = cost(reader.schema.names, rows=9)
     assert (files <= 2, found < whole / 8) == (True, True)
+
+
+@pytest.mark.parametrize("blocks", ["avro", "parquet"])
+def test_log_blocks_come_with_the_columns_of_the_query(
+    blocks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(**{TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: "", BLOCKS: blocks})
+    place.writer.upsert(many(9))
+    place.writer.upsert(many(3, ts=2))
+    read = list[set[str]]()
+
+    def noted(*given: Any) -> pa.Table:
+        rows = decode_data_block(*given)
+        read.append({*rows.column_names})
+        return rows
+
+    monkeypatch.setattr("hoodie_ds.slices.log_reader.decode_data_block", noted)
+    assert place.reader.read(["fare"]).num_rows == 9
+    assert place.reader.read(["fare"]).num_rows == 9
+    assert read[0] <= {"_hoodie_record_key", "ts", "fare"}
+    assert read[1] == {"fare"}
 
 
 @pytest.mark.parametrize("version", ["6", "9"])

@@ -2689,6 +2689,90 @@ READS = [
         "P1: a query shows rows as they were at an earlier query",
     ),
     Mutant(
+        "what the merge of a few keys came to is remembered as that of all",
+        Text("if self.remembers and is_alone and (", "if self.remembers and is_alone or ("),
+        "tests/unit/slices/test_merge_outcomes.py::test_the_merge_of_a_few_keys_is_that_of_no_others",
+        "P3: committed rows that no later query finds",
+    ),
+    Mutant(
+        "what merges came to is never forgotten",
+        within("MergeOutcomes.put", _HELD_BYTES=1 << 60),
+        "tests/unit/slices/test_merge_outcomes.py"
+        "::test_the_outcomes_of_a_table_have_a_limit_and_leave_in_the_order_of_use",
+        "memory grows with every slice that was read",
+    ),
+    Mutant(
+        "a limit is one of each file",
+        Text("left -= found[-1].num_rows", "left -= found[-1].num_rows // num_rows // 2"),
+        f"{_COSTS}::test_a_few_rows_open_a_file[MERGE_ON_READ]",
+        "more rows than were asked for",
+    ),
+    Mutant(
+        "a limit cuts what was read whole",
+        Text(
+            "while left > 0 and (piece := next(rows, None)) is not None:",
+            "while (piece := next(rows, None)) is not None:",
+        ),
+        f"{_COSTS}::test_a_few_rows_open_a_file[COPY_ON_WRITE]",
+        "a few rows cost as much as all",
+    ),
+    Mutant(
+        "a limit of Polars reads all files",
+        Text("if n_rows is not None and predicate is None:", "if n_rows == -1:"),
+        f"{_POLARS}::test_polars_reads_what_it_needs",
+        "a few rows cost as much as all",
+    ),
+    Mutant(
+        "Polars and DuckDB read all columns",
+        instead(
+            "QueryDataset.scanner",
+            lambda scanner, self, _columns=None, filter=None, **_: scanner(self, None, filter),
+        ),
+        f"{_POLARS}::test_polars_reads_what_it_needs",
+        "a query of two columns costs as much as one of all",
+    ),
+    Mutant(
+        "the record index is not asked for the keys of a filter",
+        always("PinnedTable._indexed", None),
+        f"{METADATA_GOLDEN}::test_only_file_groups_of_the_keys_are_read",
+        "a look-up by record key opens the files of all partitions",
+    ),
+    Mutant(
+        "a key opens the file groups of all buckets",
+        always("Pruner._keeps", True),
+        f"{_SCANNER}::test_a_key_of_a_bucket_table_opens_one_file_group[MERGE_ON_READ]",
+        "a look-up by record key opens all files",
+    ),
+    Mutant(
+        "a key is looked for without bloom filters",
+        instead(
+            "KeyFilter.row_groups",
+            lambda groups, keys, reader, numbers: groups(
+                keys, Changed(reader, bloom_filter=nothing), numbers
+            ),
+        ),
+        f"{_SCANNER}::test_a_bloom_filter_rules_out_keys_within_the_range",
+        "a look-up by record key reads every file whose range has it",
+    ),
+    Mutant(
+        "all columns of log blocks are read",
+        instead(
+            "decode_data_block",
+            lambda decode, block, name, trusted, _columns: decode(block, name, trusted),
+        ),
+        f"{_COSTS}::test_log_blocks_come_with_the_columns_of_the_query[avro]",
+        "a query of two columns costs as much as one of all",
+    ),
+    Mutant(
+        "a block of Parquet is read with all of its columns",
+        Text(
+            "if columns is not None:\n                schema = pa",
+            "if False:\n                schema = pa",
+        ),
+        f"{_COSTS}::test_log_blocks_come_with_the_columns_of_the_query[parquet]",
+        "a query of two columns costs as much as one of all",
+    ),
+    Mutant(
         "row groups without staying rows move the positions of others",
         Text("start, end = ends[number : number + 2]", "start, end = ends[0], ends[-1]"),
         "tests/unit/slices/test_merge_outcomes.py::test_each_later_batch_is_seen",
@@ -5805,6 +5889,36 @@ QUERIES = [
         Text("held > most or place >= MOST_FRAMES", "held > most"),
         "tests/spark/test_persisted.py::test_frames_of_ever_other_filters_are_let_go",
         "the driver's memory grows with every read by another key",
+    ),
+    Mutant(
+        "sessions have the persisted rows of one another",
+        Text("key = session, state.table, state.digest", 'key = "", state.table, state.digest'),
+        "tests/spark/test_persisted.py::test_what_was_not_used_for_longest_is_let_go",
+        "Spark's settings of another session decide",
+    ),
+    Mutant(
+        "persisted rows of older states of a table stay",
+        Text("key[:2] == table and entry.state.digest != newest.state.digest", "False"),
+        "tests/spark/test_persisted.py::test_what_was_not_used_for_longest_is_let_go",
+        "executors hold rows that nobody will ask for",
+    ),
+    Mutant(
+        "persisted rows have no limit but their number",
+        Text("held > most or place >= MOST_FRAMES", "place >= MOST_FRAMES"),
+        "tests/spark/test_persisted.py::test_what_was_not_used_for_longest_is_let_go",
+        "executors hold more than the user allows",
+    ),
+    Mutant(
+        "rows that are read again are not persisted",
+        Text("elif entry.frame.storageLevel == StorageLevel.NONE:", "elif entry.size < 0:"),
+        "tests/spark/test_persisted.py::test_what_was_not_used_for_longest_is_let_go",
+        "each query merges the log files anew",
+    ),
+    Mutant(
+        "rows of a Spark that was stopped are unpersisted",
+        Text("if same_context:  # else it has been stopped", "if True:"),
+        "tests/spark/test_persisted.py::test_what_was_not_used_for_longest_is_let_go",
+        "a read in the next session fails",
     ),
     Mutant(
         "base files of one size are taken for one another",

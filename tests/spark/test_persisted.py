@@ -131,7 +131,7 @@ def test_what_was_not_used_for_longest_is_let_go() -> None:
     assert get("too large", 11) is not get("too large", 11)
     assert get("small", 3, on=session("two", spark.sparkContext)) is not small
     assert get("columns", 1, table="small") is not small
-    assert get("small", 3, merge="a commit later").is_stored == []
+    assert get("small", 1, merge="a commit later").is_stored == []
     assert small.is_stored == [True, False]
     third = get("third", 1)
     assert third.is_stored == [True]

@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.errors import MissingPackageError, OptionError
+from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.counted_reads import CountedReads
@@ -114,7 +115,7 @@ def cost(lazy: Any, seen: CountedReads) -> tuple[int, int]:
     return len(seen.bytes), seen.bytes.total()
 
 
-def test_polars_reads_what_it_needs() -> None:
+def test_polars_reads_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = CountedReads(made("COPY_ON_WRITE"))
     options = {"hoodie.py.read.verify.checksums": "false"}
     table = HoodieTable("/t", options, storage=cast(Storage, seen))
@@ -125,6 +126,15 @@ def test_polars_reads_what_it_needs() -> None:
     assert cost(lazy.filter(C("city").is_in(["x", "y"])).select("id"), seen)[0] == 2
     assert cost(lazy.filter(C("city") == "nowhere"), seen)[0] == 0
     assert cost(lazy.head(2), seen)[0] == 1
+    read, pieces = list[Any](), BaseFileReader.pieces
+
+    def noted(self: BaseFileReader, columns: Any, *row_groups: Any) -> Any:
+        read.append({*columns})
+        return pieces(self, columns, *row_groups)
+
+    monkeypatch.setattr(BaseFileReader, "pieces", noted)
+    assert lazy.filter(C("ts") > 0).select("id").collect().height == 39
+    assert read == [{"id", "ts"}] * 3
 
 
 def test_a_path_with_options_at_an_earlier_moment(tmp_path: Path) -> None:

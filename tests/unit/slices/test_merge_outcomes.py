@@ -9,7 +9,7 @@ import pyarrow as pa
 from hoodie_ds import HoodieTable
 from hoodie_ds.reader.snapshot import SliceExecutor
 from hoodie_ds.slices.merge_outcomes import MergeOutcome, MergeOutcomes
-from tests.tables import BUCKETS, TRIPS, TYPE, trips
+from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
 
 SMALL_GROUPS = {"hoodie.parquet.block.size": "16k"}
 MOR = {**TRIPS, **SMALL_GROUPS, BUCKETS: "1", TYPE: "MERGE_ON_READ"}
@@ -36,6 +36,15 @@ def test_each_later_batch_is_seen(tmp_path: Path) -> None:
         assert fares(table) == expected
     for low in (0.0, 10.0, 300.5, 999.0, 5_000.0, 9_000.0):
         assert fares(table, low) == {key: fare for key, fare in expected.items() if fare >= low}
+
+
+def test_the_merge_of_a_few_keys_is_that_of_no_others(tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**MOR, VERSION: "6"})
+    table.upsert(trips(*STORED))
+    table.upsert(trips(("k0000", "x", 6, 7.5), ("k0900", "x", 6, 7.5)))
+    for key, fare in (("k0900", 7.5), ("k0500", 500.0)):
+        assert table.read(["fare"], filter=("id", "=", key))["fare"].to_pylist() == [fare]
+    assert fares(table) == {key: f for key, _, _, f in STORED} | {"k0000": 7.5, "k0900": 7.5}
 
 
 def test_statistics_rule_out_base_rows_of_a_known_outcome(tmp_path: Path) -> None:
