@@ -155,13 +155,13 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path, what: str) -> None:
 
 
 MERGES = "(of_the_library and bucket)"
-SETTINGS = "settings_of_the_session"
+SETTINGS = "settings"
 SOME = "(changes and 9) or (filters_rule_out and MERGE)"
 ALL = f"every_kind or changes or filters_rule_out or older_schemas or {MERGES} or {SETTINGS}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 2), (ALL, 10)], {(SOME, 2)}))
+@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 2), (ALL, 11)], {(SOME, 2)}))
 def test_over_spark_connect(which: str, number: int) -> None:
     """A session of Connect has a process of its own, and other tests run in it."""
     names = "query_types", "read", "merges", "session"
