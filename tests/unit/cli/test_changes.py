@@ -55,7 +55,9 @@ def test_neither_a_dry_run_nor_the_answer_no_changes_anything(
         assert told
         assert "nothing to do" not in told
         refused = run(name, path, *rest, answer="n\n")
-        assert (refused.code, refused.out) == (1, told.removeprefix("dry "))
+        assert refused.code == 1
+        # Click's runner may write the answer behind it
+        assert refused.out.removesuffix(" n\n") == told.removeprefix("dry ")
         assert "Do it? [y/N]" in refused.err
         assert "Aborted!" in refused.err
         assert run(name, path, *rest, answer="").code == 1  # nobody is there to answer
