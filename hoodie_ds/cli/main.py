@@ -8,6 +8,7 @@ import click
 
 import hoodie_ds
 from hoodie_ds.cli import alteration, changes, checks, creation, views
+from hoodie_ds.cli.examples import EXAMPLES
 from hoodie_ds.cli.target import FAILED, FOUND, MISUSED, NARROWEST, STOPPED, Commands
 
 SECTIONS: Final = {
@@ -29,13 +30,19 @@ _EXIT_CODES: Final = (
     (str(FOUND), "a check found something"),
     (str(STOPPED), "stopped by Ctrl-C"),
 )
-EXAMPLES: Final = (
-    ("hoodie-py show /tmp/trips", "the table at a glance"),
-    ("hoodie-py read /tmp/trips --where 'city = oslo' --json", "rows, as JSON"),
-    ("hoodie-py verify s3://bucket/trips", "check files, rows and keys"),
-    ("hoodie-py compact /tmp/trips --dry-run", "what a compaction would do"),
-    ("hoodie-py load /tmp/rides rides.csv --key id", "make a table of a CSV file"),
-)
+_FIRST: Final = {
+    "show": "the table at a glance",
+    "read": "rows, as JSON",
+    "verify": "check files, rows and keys",
+    "compact": "what a compaction would do",
+    "load": "make a table of a CSV file",
+}
+"""Commands whose examples the help of all has, and what they do."""
+
+
+def exit_codes() -> str:
+    """Return what the exit codes of all commands mean, in a line."""
+    return f"Exit codes: {', '.join(map(' '.join, _EXIT_CODES))}."
 
 
 @click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,7 +62,11 @@ def main(width: int | None, columns_of_shell: str | None) -> None:
         click.get_current_context().params["width"] = int(columns)
 
 
-main.notes = {"Examples": EXAMPLES, "Exit codes": _EXIT_CODES}
+main.notes = {
+    "Examples": tuple((EXAMPLES[name], what) for name, what in _FIRST.items()),
+    "Exit codes": _EXIT_CODES,
+}
 main.sections = {title: tuple(c.name or "" for c in found) for title, found in SECTIONS.items()}
 for _command in (one for found in SECTIONS.values() for one in found):
+    _command.epilog = f"\b\nExample: {EXAMPLES[_command.name or '']}\n\n{exit_codes()}"
     main.add_command(_command)

@@ -12,7 +12,8 @@ from typing import Final
 
 import click
 
-from hoodie_ds.cli.main import SECTIONS
+from hoodie_ds.cli.examples import EXAMPLES
+from hoodie_ds.cli.main import SECTIONS, exit_codes
 
 _SECTION: Final = re.compile(
     r"(?P<begin><!-- commands -->\n).*?(?P<end><!-- end of commands -->)", re.DOTALL
@@ -22,8 +23,8 @@ _OF_ALL: Final = ("props", "conf", "storage_option", "as_json", "dry_run", "yes"
 
 
 def command_table() -> str:
-    """Return a Markdown table of the commands, by kind."""
-    lines = ["| command | what it does | options |", "|---|---|---|"]
+    """Return the exit codes, and a Markdown table of the commands, by kind."""
+    lines = [exit_codes(), "", "| command | what it does | options |", "|---|---|---|"]
     for title, commands in SECTIONS.items():
         lines.append(f"| **{title}** | | |")
         lines += [_line(command) for command in commands]
@@ -31,7 +32,7 @@ def command_table() -> str:
 
 
 def with_commands(document: str) -> str:
-    """Return a Markdown document with the table between its ``<!-- commands -->`` marks renewed."""
+    """Return a Markdown document with what is between its ``<!-- commands -->`` marks made anew."""
     return _SECTION.sub(lambda found: found["begin"] + command_table() + found["end"], document)
 
 
@@ -44,6 +45,7 @@ def _line(command: click.Command) -> str:
         if isinstance(one, click.Option) and one.name not in _OF_ALL
     ]
     summary = (command.help or "").partition("\n\n")[0].replace("\n", " ")
+    summary += f"<br>`{EXAMPLES[command.name or '']}`"
     cells = (f"`{usage}`", summary, "<br>".join(options))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

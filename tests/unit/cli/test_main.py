@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 import hoodie_ds
 from hoodie_ds import HoodieTable
-from hoodie_ds.cli.main import EXAMPLES, SECTIONS, main
+from hoodie_ds.cli.examples import EXAMPLES
+from hoodie_ds.cli.main import SECTIONS, main
 from tests.cli_runs import done, run
 from tests.documents import document
 from tests.tables import TRIPS, trips
@@ -36,16 +37,21 @@ def test_help_has_exit_codes_variables_and_commands_that_can_be_pasted() -> None
     out = " ".join(done("-h").out.split())
     assert "Exit codes: 0 done 1 refused or failed 2 the command line" in out
     assert "HOODIE_PY_WIDTH" in out
-    for text, _ in EXAMPLES:
-        assert text in out
-        name, command, *given = shlex.split(text)
-        assert name == "hoodie-py"
-        path = Path(__file__)  # what a command reads has to be there
-        given = [str(path) if word.endswith(".csv") else word for word in given]
-        main.commands[command].make_context(command, given)
     out = done("compact", "-h").out
     for variable in ("HOODIE_PY_CONF", "HOODIE_PY_PROPS", "HOODIE_PY_STORAGE_OPTION"):
         assert variable in out
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_the_help_of_a_command_has_an_example_and_the_exit_codes(name: str) -> None:
+    out = done(name, "-h").out
+    assert f"\n  Example: {EXAMPLES[name]}\n" in out
+    assert "Exit codes: 0 done, 1 refused or failed, 2" in out
+    path = str(Path(__file__))  # what a command reads has to be there
+    words = shlex.split(EXAMPLES[name])
+    assert words[:2] == ["hoodie-py", name]
+    given = [path if word.endswith(".csv") else word for word in words[2:]]
+    main.commands[name].make_context(name, given)
 
 
 def test_both_commands_say_their_version() -> None:
