@@ -26,6 +26,10 @@ class QueryDataset(ds.Dataset):  # type: ignore[misc]
     def __init__(self, query: Query) -> None:
         self._query: Final = query
 
+    def __reduce__(self) -> tuple[type[QueryDataset], tuple[Query]]:
+        """Go to other processes, as of Ray or Dask."""
+        return QueryDataset, (self._query,)
+
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
         """Return an attribute; there is none of those that need Arrow's own files."""
         if name in _OF_FILES:

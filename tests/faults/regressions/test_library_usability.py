@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
@@ -186,6 +187,14 @@ def test_a_path_object_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HOME", str(tmp_path))
     assert found(HoodieTable("~/t")) == READ
     assert found(HoodieTable(Path("~") / "t")) == READ
+
+
+def test_a_dataset_could_not_be_pickled(tmp_path: Path) -> None:
+    table = HoodieTable(tmp_path, TRIPS)
+    table.upsert(ROWS)
+    pickled = pickle.dumps(table.to_pyarrow_dataset())
+    table.upsert(trips(("c", "x", 1, 3.0)))  # after what the dataset has
+    assert pickle.loads(pickled).to_table(["id"]).sort_by("id")["id"].to_pylist() == ["a", "b"]
 
 
 def test_representations_name_the_kind_and_the_content(table: HoodieTable, tmp_path: Path) -> None:
