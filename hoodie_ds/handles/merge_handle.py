@@ -66,17 +66,15 @@ def merge_base_file(
         old = _stored_rows(stored, compared, keep, context.kept_columns)
         merged = merge.new_rows()
         num_others = int(keep.sum()) + merged.num_rows
-        # Of files that lose keys, and of those of a hook, they are not known.
-        added = context.new_keys if isinstance(merge, Merge) and not merge.num_deletes else None
         keys = [merge.inserted_keys] if isinstance(merge, Merge) else []
         new = chain(whole(merged), _noting_keys(inserts or (), keys))
         kept = None
         if context.bloom and base.checksum and not merge.num_inserts and inserts is None:
             kept = stored.kept_filter(context.bloom)  # every key is in it
         written = _write(context, base, stored.dictionaries, kept or context.bloom, old, new)
-    if added is not None:
+    if context.new_keys is not None and isinstance(merge, Merge):  # a hook does not tell
         group = FileGroupId(base.partition_path, base.name.file_id)
-        added.add(written.stat.path, group, keys)
+        context.new_keys.add(written.stat.path, group, keys, merge.deleted_keys)
     counts = replace(
         written.stat,
         num_inserts=merge.num_inserts + written.stat.num_writes - num_others,

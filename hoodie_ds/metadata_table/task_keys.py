@@ -81,6 +81,7 @@ class TaskKeys:
         self._epoch_ms = epoch_ms(time, table.properties.timeline_in_utc)
         self._put_files: dict[str, tuple[int, str]] = {}
         self._known: set[str] = set()
+        self._told: dict[str, tuple[pa.Array, pa.Array]] = {}
         self._files: dict[str, list[str]] = {}
         self._held: dict[str, list[Held]] = {}
         self._num_keys = 0
@@ -90,12 +91,17 @@ class TaskKeys:
         self._metadata: MetadataTable | None = None
         self._lock = Lock()  # files are also finished in the thread that flushes
 
-    def add(self, path: str, group: FileGroupId, keys: Sequence[pa.Array]) -> None:
-        """Take all keys that a data file adds to its file group, which loses none by it."""
+    def add(
+        self, path: str, group: FileGroupId, keys: Sequence[pa.Array], gone: pa.Array = NO_KEYS
+    ) -> None:
+        """Take all keys that a data file adds to its file group, unless that loses some: `find`."""
+        pieces = [piece.cast(pa.string()) for piece in keys]
         with self._lock:
+            if len(gone):
+                self._told[path] = pa.concat_arrays([NO_KEYS, *pieces]), gone.cast(pa.string())
+                return
             self._known.add(path)
-            held = [Held(group, piece.cast(pa.string())) for piece in keys]
-            self._take(RECORD_INDEX, [path], held)
+            self._take(RECORD_INDEX, [path], [Held(group, piece) for piece in pieces])
 
     def find(
         self,
@@ -120,7 +126,8 @@ class TaskKeys:
         before = TouchedSlices.before(self._table, metadata, {*map(_group, read)}, schema)
         after = before.after(self._time, FileChanges({one.path: one for one in stats}))
         for group, files in _by_group(left):
-            keys = moved_keys(before, after, files[-1], self._time)
+            told = self._told.get(files[-1].path)
+            keys = told or moved_keys(before, after, files[-1], self._time)
             self._take_found(RECORD_INDEX, group, files, keys, may_move)
         for name, index in self._secondary.items():
             for group, files in _by_group(read):

@@ -21,9 +21,11 @@ from hoodie_ds.metadata_table.joined_keys import JoinedKeys, KeyBlock, LostKeysE
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.sink.batch import Batch
+from hoodie_ds.sink.commit import commit
 from hoodie_ds.sink.hidden_columns import TASK_COLUMN, Assignment, TaskOwnership
 from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows, scan_for_matches
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
+from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.storage.protocol import Storage
@@ -276,6 +278,59 @@ def test_tasks_take_the_keys_away_that_a_filter_deletes(
 
 
 @pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("moves", ["false", "true"])
+def test_the_commit_knows_the_keys_of_rows_that_it_merges(
+    tmp_path: Path, moves: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of new ones, deleted ones and, where they move, of those in another partition."""
+    storage, options = open_storage(str(tmp_path)), {**NINE, MOVES: moves}
+    HoodieTable(str(tmp_path), options).upsert(trips(*((key, "x", 1, 1.0) for key in "abcd")))
+    monkeypatch.delattr(record_changes, "moved_keys")  # which finds keys in files
+    monkeypatch.delattr(task_keys, "moved_keys")
+    rows = trips(*((*one, 2, 2.0) for one in (("a", "x"), ("e", "x"), ("b", "y"), ("c", "x"))))
+    stream(writer(str(tmp_path), options), 0, marked(rows, False, False, False, True), tasks=2)
+    assert len(made(storage)) == 1
+    assert changes(storage) == (2 if moves == "true" else 1, 1)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_keys_that_a_merged_file_loses_to_a_task_are_found_by_the_driver(tmp_path: Path) -> None:
+    storage, options = open_storage(str(tmp_path)), NINE
+    HoodieTable(str(tmp_path), options).upsert(trips(*((key, "x", 1, 1.0) for key in "abc")))
+    rows = trips(("a", "y", 2, 2.0)), trips(("b", "x", 2, 2.0))
+    by_tasks(tmp_path, options, marked(rows[0], False), marked(rows[1], True))
+    assert len(made(storage)) == 1
+    assert changes(storage) == (1, 1)
+    assert_indexed(storage)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_commit_that_is_tried_again_has_the_keys_of_the_first_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, rows = {**NINE, MOVES: "false"}, trips(("b", "x", 1, 1.0), ("c", "x", 1, 1.0))
+    HoodieTable(str(tmp_path), options).upsert(trips(("a", "x", 1, 1.0)))
+    coordinator = writer(str(tmp_path), options)
+    batch, task = coordinator.begin(rows.schema), BatchId("q", 0)
+    message = write_task(batch, TaskId(), task, rows.to_batches())
+    assert message.staged
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "delete_own_lost", _fails)  # once the manifest is there
+        with pytest.raises(ZeroDivisionError):
+            coordinator.commit([message])
+    monkeypatch.delattr(record_changes, "moved_keys")
+    coordinator.commit([message])
+    storage = open_storage(str(tmp_path))
+    assert made(storage)
+    assert_indexed(storage)
+
+
+def _fails(*_: object) -> None:
+    raise ZeroDivisionError
+
+
+@pytest.mark.usefixtures("at_once")
 def test_keys_of_file_groups_that_tasks_share_are_found_by_the_driver(tmp_path: Path) -> None:
     storage = open_storage(str(tmp_path))
     options = {**LOGGED, "hoodie.bucket.index.num.buckets": "1"}
@@ -296,7 +351,7 @@ def by_tasks(path: Path, options: dict[str, str], *parts: pa.Table) -> None:
         here = pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)
         sent = rows.append_column(TASK_COLUMN, here).to_batches()
         messages.append(write_task(batch, TaskId(number, 0, number), None, sent))
-    assert all(one.owns_keys and not one.staged for one in messages)
+    assert all(one.owns_keys for one in messages)
     coordinator.commit(messages)
 
 

@@ -1487,12 +1487,27 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a task makes entries of a file that has lost keys",
-        Text(
-            "if isinstance(merge, Merge) and not merge.num_deletes else",
-            "if isinstance(merge, Merge) else",
-        ),
+        Text("if len(gone):", "if 0:"),
         f"{_OF_TASKS}::test_a_task_that_adds_keys_and_takes_others_away",
         "keys of deleted rows stay in the index",
+    ),
+    Mutant(
+        "a commit takes keys away that rows have which a task has moved",
+        Text("(plan.may_move_keys and written)", "False"),
+        f"{_OF_TASKS}::test_keys_that_a_merged_file_loses_to_a_task_are_found_by_the_driver",
+        "whether a row is found depends on the order of blocks of one time",
+    ),
+    Mutant(
+        "a key is gone although an older row of it stays",
+        Text(" & ~self._losing", ""),
+        f"{MERGER}::test_a_key_is_gone_once_no_row_of_it_is_left[9-gone1]",
+        "an upsert does not find a row that is there",
+    ),
+    Mutant(
+        "a commit that is tried again forgets its entries of the record index",
+        Text("return statuses, key_files_of(commit.extra)", "return statuses, {}"),
+        f"{_OF_TASKS}::test_a_commit_that_is_tried_again_has_the_keys_of_the_first_try",
+        "the driver reads the keys of all merged files",
     ),
     Mutant(
         "a task finds keys in file groups that other tasks write to",

@@ -239,6 +239,7 @@ class Merge:
         self._keys = one_chunk(new.rows.column(RECORD_KEY))
         self._take_new = ~new.deleted
         self._replacing = np.zeros(new.num_rows, dtype=np.bool_)
+        self._losing = np.zeros(new.num_rows, dtype=np.bool_)
         self.num_deletes = 0
 
     def keep(self, old: RecordSet) -> Mask:
@@ -253,6 +254,7 @@ class Merge:
         new_wins = self._merger.new_wins(old, old_at, self._new, new_at)
         keep[old_at[new_wins]] = False
         self._take_new[new_at[~new_wins]] = False
+        self._losing[new_at[~new_wins]] = True
         self._replacing[new_at[new_wins]] = True
         self.num_deletes += int((self._new.deleted[new_at] & new_wins).sum())
         return keep
@@ -271,6 +273,11 @@ class Merge:
     def inserted_keys(self) -> pa.Array:
         """Keys of the added rows, after the last piece."""
         return self._keys.filter(pa.array(self._take_new & ~self._replacing))
+
+    @property
+    def deleted_keys(self) -> pa.Array:
+        """Keys of which no row is left, after the last piece; an insert may have stored several."""
+        return self._keys.filter(pa.array(self._new.deleted & self._replacing & ~self._losing))
 
     @property
     def changes_nothing(self) -> bool:

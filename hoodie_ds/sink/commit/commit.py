@@ -53,6 +53,7 @@ from hoodie_ds.table.schema_on_read import ALTER_SCHEMA, FIRST_KEY, LATEST_SCHEM
 from hoodie_ds.table.table import open_table
 from hoodie_ds.table.table_schema import added_with, avro_schema, numbered_by
 from hoodie_ds.timeline.bodies.commit_metadata import DECISION_KEY, CommitMetadata
+from hoodie_ds.timeline.bodies.key_files import KeyFiles, key_files_of
 from hoodie_ds.timeline.instant import WRITE_ACTIONS, Instant
 from hoodie_ds.timeline.loading import is_archived, load_timeline, read_commit
 from hoodie_ds.timeline.paths import (
@@ -107,7 +108,11 @@ def _complete(
         # Otherwise each try has the same files, and the put of the manifest finds an earlier one.
         may_differ = batch.plan.options.batches_per_commit > 1 or any(m.staged for m in messages)
         tried = _first_try(messages[0]) if may_differ else None
-        statuses = _statuses(tried) if tried else _all_files(batch, time, messages, ids)
+        statuses, merged = _tried(tried) if tried else _all_files(batch, time, messages, ids)
+        messages = [
+            replace(messages[0], key_files={**messages[0].key_files, **merged}),
+            *messages[1:],
+        ]
         with excluding(pending, clock, pauses) as exclusion:
             step = partial(_try_to_commit, messages, instant, statuses, tried, timeline, exclusion)
             while (committed := step()) is None:
@@ -119,14 +124,15 @@ def _complete(
 
 def _all_files(
     batch: Batch, time: str, messages: Sequence[TaskCommitMessage], ids: IdSource
-) -> list[WriteStatus]:
-    """Merge staged rows; return the files written, here and by tasks."""
+) -> tuple[list[WriteStatus], KeyFiles]:
+    """Merge staged rows; return the files written, here and by tasks, and those of keys here."""
     statuses = [status for message in messages for status in message.statuses]
     staged = [part for message in messages for part in message.staged]
     _check_no_group_twice(statuses, staged)
     if staged and not all(message.owns_keys for message in messages):
         _warn_unshuffled(batch.plan.table.storage.root)
-    return statuses + merge_all_staged(batch, time, staged, statuses, ids.unique())
+    merged, key_files = merge_all_staged(batch, time, staged, statuses, ids.unique())
+    return statuses + merged, key_files
 
 
 def _first_try(message: TaskCommitMessage) -> bytes | None:
@@ -151,9 +157,10 @@ def _first_try(message: TaskCommitMessage) -> bytes | None:
     return None
 
 
-def _statuses(manifest: bytes) -> list[WriteStatus]:
+def _tried(manifest: bytes) -> tuple[list[WriteStatus], KeyFiles]:
     commit = CommitMetadata.from_bytes(manifest, "manifest")
-    return [WriteStatus.of(stat, commit.checksums) for stat in commit.stats]
+    statuses = [WriteStatus.of(stat, commit.checksums) for stat in commit.stats]
+    return statuses, key_files_of(commit.extra)
 
 
 def _number(batch: Batch) -> int:

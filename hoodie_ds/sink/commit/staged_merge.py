@@ -13,7 +13,8 @@ from typing import Final
 
 from hoodie_ds.environment import SystemClock
 from hoodie_ds.handles.context import WriteContext, WriteStatus
-from hoodie_ds.sink.batch import Batch, write_context
+from hoodie_ds.metadata_table.task_keys import TaskKeys
+from hoodie_ds.sink.batch import Batch, task_context
 from hoodie_ds.sink.file_groups.base_files import commit_context, merge_staged
 from hoodie_ds.sink.file_groups.global_locations import write_located
 from hoodie_ds.sink.file_groups.packing import merge_inserts
@@ -22,6 +23,7 @@ from hoodie_ds.sink.stage.key_partitions import UNLOCATED
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.table.file_slice import FileGroupId, FileSlice
 from hoodie_ds.table.live_files import naming_remedies
+from hoodie_ds.timeline.bodies.key_files import KeyFiles
 from hoodie_ds.transaction.instant_checks import no_late_files
 
 _MERGE_THREADS: Final = 2
@@ -33,19 +35,39 @@ def merge_all_staged(
     staged: Sequence[StagedRows],
     written: Sequence[WriteStatus],
     attempt: str,
-) -> list[WriteStatus]:
-    """Merge staged rows into their file groups, or begin new ones; return the new files.
+) -> tuple[list[WriteStatus], KeyFiles]:
+    """Merge staged rows into their file groups, or begin new ones.
 
-    `written` are the files of tasks. No other attempt to commit has the same `attempt`.
+    Returns the new files, and those with entries of the record index. `written` are the files of
+    tasks. No other attempt to commit has the same `attempt`.
     """
     if not staged:
-        return []
-    context = write_context(batch, time, 0, f"commit {attempt}")
+        return [], {}
+    context = task_context(batch, time, 0, f"commit {attempt}")
     with (
         naming_remedies(context.storage, batch.plan.timeline),
         no_late_files(batch.pending, time, context.files),
     ):
-        return _merge(batch.plan, context, staged, written)
+        statuses = _merge(batch.plan, context, staged, written)
+        return statuses, _key_files(batch.plan, context.new_keys, statuses, written)
+
+
+def _key_files(
+    plan: WritePlan,
+    keys: TaskKeys | None,
+    statuses: Sequence[WriteStatus],
+    written: Sequence[WriteStatus],
+) -> KeyFiles:
+    """Put entries of the record index of the keys in merged base files.
+
+    They share no file group with tasks, which may have files of keys that these file groups lose.
+    """
+    if keys is None:
+        return {}
+    if not (plan.operation.replaces or (plan.may_move_keys and written)):
+        merged = [status.stat for status in statuses if status.stat.log is None]
+        keys.find(merged, lambda: plan.metadata, plan.avro_schema, plan.may_move_keys)
+    return keys.close()
 
 
 def _merge(

@@ -111,6 +111,16 @@ def test_merge_decides_key_by_key(mode: MergeMode, stored: list[Rec], later: lis
     assert merge.changes_nothing == (inserts + updates + deletes == 0)
 
 
+@pytest.mark.parametrize(("order", "gone"), [(4, ["a"]), (9, [])])
+def test_a_key_is_gone_once_no_row_of_it_is_left(order: int, gone: list[str]) -> None:
+    """An insert may have stored it several times, with any ordering values."""
+    deletes = [Rec("a", 5, True, 0), Rec("z", 5, True, 1)]
+    merge = Merger(EVENT).over(records([*deletes, Rec("b", 9, False, 2)]))
+    for stored in (Rec("a", 4, False, 3), Rec("a", order, False, 4), Rec("b", 1, False, 5)):
+        merge.keep(records([stored]))
+    assert merge.deleted_keys.to_pylist() == gone
+
+
 @pytest.mark.parametrize("mode", [EVENT, COMMIT])
 def test_without_ordering_fields_the_later_record_wins(mode: MergeMode) -> None:
     recs = [Rec("a", 9, False, 0), Rec("a", 1, False, 1)]
