@@ -5906,6 +5906,15 @@ QUERIES = [
         "the driver's memory grows with every read by another key",
     ),
     Mutant(
+        "rows that a merge hook made are persisted",
+        Text(
+            "most = 0 if query.pinned.merge_hook is not None else parsed.persist_max_bytes",
+            "most = parsed.persist_max_bytes",
+        ),
+        "tests/spark/test_read.py::test_a_hook_merges",
+        "a hook that was changed is not asked",
+    ),
+    Mutant(
         "sessions have the persisted rows of one another",
         Text("key = session, state.table, state.digest", 'key = "", state.table, state.digest'),
         "tests/spark/test_persisted.py::test_what_was_not_used_for_longest_is_let_go",
