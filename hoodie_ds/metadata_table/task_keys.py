@@ -109,13 +109,15 @@ class TaskKeys:
         opened: Callable[[], MetadataTable | None],
         schema: str,
         may_move: bool,
+        others: Collection[WriteStat] = (),
     ) -> None:
         """Find the keys in all other files of the task, whose file groups no other task writes to.
 
         And the values of its rows. The metadata table is `opened` by the timeline by which they
         were written, and `schema` is the one that the commit has. If keys `may_move`, one that a
         file group loses may be in another one of the task: one file has the entries of both, or
-        the driver finds them.
+        the driver finds them. It may be in `others`, too, new files of other tasks, which are read
+        for it; there must be no secondary index then.
         """
         left = [one for one in stats if one.path not in self._known and _moves_keys(one)]
         read = stats if self._secondary else left
@@ -123,12 +125,17 @@ class TaskKeys:
             return
         self._metadata = metadata = opened()
         assert metadata is not None, self._table  # `takes_keys` has seen its partitions
-        before = TouchedSlices.before(self._table, metadata, {*map(_group, read)}, schema)
-        after = before.after(self._time, FileChanges({one.path: one for one in stats}))
+        groups = {_group(one) for one in (*read, *others)}
+        before = TouchedSlices.before(self._table, metadata, groups, schema)
+        after = before.after(self._time, FileChanges({one.path: one for one in (*stats, *others)}))
+        moved = {}
         for group, files in _by_group(left):
             told = self._told.get(files[-1].path)
-            keys = told or moved_keys(before, after, files[-1], self._time)
-            self._take_found(RECORD_INDEX, group, files, keys, may_move)
+            moved[group] = told or moved_keys(before, after, files[-1], self._time)
+        placed = _placed(after, others, [lost for _, lost in moved.values()])
+        for group, files in _by_group(left):
+            found, lost = moved[group]
+            self._take_found(RECORD_INDEX, group, files, (found, without(lost, placed)), may_move)
         for name, index in self._secondary.items():
             for group, files in _by_group(read):
                 keys = moved_values(index, before, after, group)
@@ -306,6 +313,13 @@ def _sorted(keys: pa.Array, of_key: Numbers) -> tuple[pa.Array, Numbers]:
 
 def _group(stat: WriteStat) -> FileGroupId:
     return FileGroupId(stat.partition_path, stat.file_id)
+
+
+def _placed(after: TouchedSlices, stats: Iterable[WriteStat], lost: Sequence[pa.Array]) -> pa.Array:
+    """Those of some keys that the file groups of other tasks' files have."""
+    keys = pa.concat_arrays([NO_KEYS, *lost])
+    groups = {*map(_group, stats)} if len(keys) else ()
+    return pa.concat_arrays([NO_KEYS, *(among(after.keys(one), keys) for one in groups)])
 
 
 def _by_group(stats: Iterable[WriteStat]) -> Iterator[tuple[FileGroupId, list[WriteStat]]]:

@@ -295,12 +295,20 @@ def test_the_commit_knows_the_keys_of_rows_that_it_merges(
 
 
 @pytest.mark.usefixtures("at_once")
-def test_keys_that_a_merged_file_loses_to_a_task_are_found_by_the_driver(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_values", [False, True])
+def test_keys_that_a_merged_file_loses_to_a_task_are_not_deleted(
+    tmp_path: Path, has_values: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With secondary indexes the driver finds them."""
     storage, options = open_storage(str(tmp_path)), NINE
+    if has_values:
+        begun(tmp_path, "9", COW)
     HoodieTable(str(tmp_path), options).upsert(trips(*((key, "x", 1, 1.0) for key in "abc")))
-    rows = trips(("a", "y", 2, 2.0)), trips(("b", "x", 2, 2.0))
+    if not has_values:
+        monkeypatch.delattr(record_changes, "moved_keys")  # by which the driver finds keys
+    rows = trips(("a", "y", 1, 2.0)), trips(("b", "x", 2, 2.0))
     by_tasks(tmp_path, options, marked(rows[0], False), marked(rows[1], True))
-    assert len(made(storage)) == 1
+    assert len(made(storage)) == 2 - has_values
     assert changes(storage) == (1, 1)
     assert_indexed(storage)
 

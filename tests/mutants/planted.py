@@ -1493,8 +1493,14 @@ METADATA_TABLES = [
     ),
     Mutant(
         "a commit takes keys away that rows have which a task has moved",
-        Text("(plan.may_move_keys and written)", "False"),
-        f"{_OF_TASKS}::test_keys_that_a_merged_file_loses_to_a_task_are_found_by_the_driver",
+        Text("(found, without(lost, placed))", "(found, lost)"),
+        f"{_OF_TASKS}::test_keys_that_a_merged_file_loses_to_a_task_are_not_deleted[False]",
+        "whether a row is found depends on the order of blocks of one time",
+    ),
+    Mutant(
+        "a commit takes values away that rows have which a task has moved",
+        Text("(others and plan.secondary)", "False"),
+        f"{_OF_TASKS}::test_keys_that_a_merged_file_loses_to_a_task_are_not_deleted[True]",
         "whether a row is found depends on the order of blocks of one time",
     ),
     Mutant(

@@ -64,9 +64,10 @@ def _key_files(
     """
     if keys is None:
         return {}
-    if not (plan.operation.replaces or (plan.may_move_keys and written)):
+    others = [status.stat for status in written if plan.may_move_keys]
+    if not (plan.operation.replaces or (others and plan.secondary)):
         merged = [status.stat for status in statuses if status.stat.log is None]
-        keys.find(merged, lambda: plan.metadata, plan.avro_schema, plan.may_move_keys)
+        keys.find(merged, lambda: plan.metadata, plan.avro_schema, plan.may_move_keys, others)
     return keys.close()
 
 
