@@ -36,8 +36,10 @@ def _facts(field: pa.Field, bounds: Bounds | None) -> Iterator[pc.Expression]:
     column = pc.field(field.name)
     if not bounds.values:
         yield column.is_null()
-    elif bounds.low is None or bounds.high is None or pa.types.is_floating(field.type):
-        if not bounds.nulls:  # and a floating-point number may be NaN, beyond all bounds
+    elif pa.types.is_floating(field.type):
+        return  # may be NaN, beyond all bounds and a null for `is_null(nan_is_null=True)`
+    elif bounds.low is None or bounds.high is None:
+        if not bounds.nulls:
             yield column.is_valid()
     else:
         low, high = (_scalar(end, field.type) for end in (bounds.low, bounds.high))

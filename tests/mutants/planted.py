@@ -2461,7 +2461,7 @@ READS = [
     ),
     Mutant(
         "statistics are believed to know of NaN",
-        Text(" or pa.types.is_floating(field.type):", ":"),
+        Text("elif pa.types.is_floating(field.type):", "elif field is None:"),
         "tests/unit/filters/test_arrow.py::test_a_column_may_have_nan_whatever_its_bounds_are",
         "P1: rows that match a filter are not found",
     ),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.query_options import IncrementalOptions
+from hoodie_ds.filters.bounds import Bounds
+from hoodie_ds.filters.guarantees import satisfiable
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, VERSION, trips
 
 
@@ -54,3 +57,10 @@ def test_a_string_was_missed_that_java_orders_otherwise(kind: str, tmp_path: Pat
         expected = sorted(other for other in keys if other.encode() >= key.encode())
         for wanted, found in ((pc.field("id") == key, [key]), (pc.field("id") >= key, expected)):
             assert sorted(table.read(filter=wanted)["id"].to_pylist()) == found
+
+
+def test_a_file_of_nan_was_ruled_out_by_arrow_itself() -> None:
+    """Arrow holds NaN for valid, or for null by option, and does not ask which."""
+    schema = pa.schema([("fare", pa.float64())])
+    nan = pc.field("fare").is_null(nan_is_null=True)
+    assert satisfiable(nan, schema, lambda _: Bounds(0.0, 1.0, nulls=False))
