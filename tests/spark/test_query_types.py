@@ -121,9 +121,8 @@ def test_changes_and_a_view_of_the_past(spark: Any, version: str, tmp_path: Path
     assert [tuple(row) for row in rows] == [("a", 1.0), ("b", 1.0)]
 
 
-@pytest.mark.parametrize(
-    "what", ["rows", "operations", pytest.param("news", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["rows", "operations", "news"])
 def test_a_table_is_followed(spark: Any, tmp_path: Path, what: str) -> None:
     """As documented: rows, or with one option what happened to them."""
     written = Written.at(tmp_path / "t", "9")
