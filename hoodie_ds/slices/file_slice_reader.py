@@ -18,6 +18,7 @@ from hoodie_ds.config.properties.table_properties import TableProperties
 from hoodie_ds.errors import UnsupportedTableError
 from hoodie_ds.filters.predicate import In
 from hoodie_ds.filters.pruning import may_match
+from hoodie_ds.formats.log.log_block import BlockType, LogBlock
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.record.deletes import DeleteMarker
@@ -28,7 +29,8 @@ from hoodie_ds.slices.base_rows import BaseRows
 from hoodie_ds.slices.late_columns import Places, rows_at
 from hoodie_ds.slices.located_records import outcome_by_positions
 from hoodie_ds.slices.log_reader import HELD_BYTES, BlockRecords, LogReader, OpenLogs
-from hoodie_ds.slices.merge_outcomes import MergeOutcome, Positions, merge_outcomes
+from hoodie_ds.slices.merge_outcomes import BlockId, MergeOutcome, Positions, merge_outcomes
+from hoodie_ds.table.block_order import BlockPlace
 from hoodie_ds.table.checksums import open_footer
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
@@ -178,7 +180,7 @@ class FileSliceReader:
             key = None
             if self.remembers and is_alone and (pruner is None or pruner.keys is None):
                 key = self.outcome_key(slice_, logs)
-            known = None if key is None else self.outcome(slice_, logs, columns)
+            known = None if key is None else self.outcome(slice_, logs, columns, pruner)
             if known is not None:
                 yield from self._known(slice_, *known, columns, keep_dictionaries, pruner)
                 return
@@ -276,16 +278,51 @@ class FileSliceReader:
         return logged, columns, places
 
     def rows_at(
-        self, logs: OpenLogs, places: Positions, columns: Sequence[str]
+        self,
+        logs: OpenLogs,
+        places: Positions,
+        columns: Sequence[str],
+        pruner: RowPruner | None = None,
+        partition_path: str = "",
     ) -> Iterator[pa.Table]:
-        """Yield the rows at some places of log files."""
+        """Yield the rows at some places of log files, without blocks that `pruner` rules out."""
         if not columns:
             return iter([without_columns(sum(map(len, places.values())))])
         schema = pa.schema(map(self.schema.field, columns))
         reader = LogReader(
             self.view, schema, (), None, held_bytes=self.held_bytes, history=self.history
         )
-        return rows_at(reader.records(logs, places), places)
+        skipped: set[BlockId] = set()
+
+        def is_needed(place: BlockPlace, block: LogBlock) -> bool:
+            is_ruled_out = pruner is not None and not self._may_match(
+                place, block, pruner, partition_path
+            )
+            if is_ruled_out:
+                skipped.add((place.log.path, place.number))
+            return not is_ruled_out
+
+        return rows_at(reader.records(logs, places, is_needed), places, skipped)
+
+    def _may_match(
+        self, place: BlockPlace, block: LogBlock, pruner: RowPruner, partition_path: str
+    ) -> bool:
+        """Whether a block may have rows that are needed, by the statistics of its Parquet file.
+
+        That is asked once it is known which of its rows count: others hide rows, whatever they are.
+        """
+        if place.block_type is not BlockType.PARQUET_DATA:
+            return True
+        reader = BaseFileReader(
+            pa.BufferReader(pa.py_buffer(block.content)),
+            self._keyed,
+            place.log.path,
+            trusted=self.view.vouches_for(place.time, place.log.path),
+            made=self.virtual_keys,
+            renaming=self.history.renaming(place.time),
+        )
+        numbers = range(reader.num_row_groups)
+        return bool(pruner.row_groups(reader, partition_path, numbers, is_merged=False))
 
     def outcome_key(self, slice_: FileSlice, logs: OpenLogs) -> Hashable | None:
         """Return what the outcome of a slice's merge depends on; None if it is not kept.
@@ -300,12 +337,16 @@ class FileSliceReader:
         return slice_.base, logs.places, rule
 
     def outcome(
-        self, slice_: FileSlice, logs: OpenLogs, columns: Sequence[str] = ()
+        self,
+        slice_: FileSlice,
+        logs: OpenLogs,
+        columns: Sequence[str] = (),
+        pruner: RowPruner | None = None,
     ) -> tuple[MergeOutcome, Iterator[pa.Table]] | None:
         """Return the outcome of a slice's merge, and its rows from log files, if that is cheap.
 
         It is if it is known, or log blocks say which rows of the base file they replace: that
-        depends on the files alone, so all processes agree.
+        depends on the files alone, so all processes agree. Rows that `pruner` rules out may lack.
         """
         key, base = self.outcome_key(slice_, logs), slice_.base
         if key is None or not isinstance(self.merger, Merger):
@@ -313,7 +354,8 @@ class FileSliceReader:
         outcomes = merge_outcomes(self.view.storage)
         known = outcomes.get(key)
         if known is not None:
-            return known, self.rows_at(logs, known.records, columns)
+            partition = slice_.group.partition_path
+            return known, self.rows_at(logs, known.records, columns, pruner, partition)
         if base is None or any(p.positions_base != base.name.instant_time for p in logs.places):
             return None
         compared = pa.schema([f for f in self.compared if f.name != RECORD_KEY])

@@ -6,7 +6,7 @@ The other columns are read later, for the records that are rows of the result on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -46,10 +46,12 @@ class Places:
         return found
 
 
-def rows_at(blocks: Iterable[BlockRecords], places: Positions) -> Iterator[pa.Table]:
+def rows_at(
+    blocks: Iterable[BlockRecords], places: Positions, skipped: Collection[BlockId] = ()
+) -> Iterator[pa.Table]:
     """Yield the rows at some places of log files, those of a block at a time.
 
-    Raises `TimelineError` if a block is gone since its places were found.
+    Raises `TimelineError` if a block is gone since its places were found, unless it was skipped.
     """
     left = set(places)
     for block in blocks:
@@ -59,6 +61,7 @@ def rows_at(blocks: Iterable[BlockRecords], places: Positions) -> Iterator[pa.Ta
         left.remove((block.log.path, block.number))
         rows = block.records.rows
         yield rows if len(at) == rows.num_rows else rows.take(pa.array(at))
+    left.difference_update(skipped)
     if left:
         raise TimelineError(
             f"{sum(len(places[block]) for block in left)} rows of the log files are gone that were "

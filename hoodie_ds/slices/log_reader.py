@@ -7,7 +7,7 @@ that a rollback command names do not count either (Hudi tech spec, "log format")
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -116,9 +116,15 @@ class LogReader:
         return OpenLogs(tuple(in_order(counted)), files)
 
     def records(
-        self, logs: OpenLogs, among: Container[BlockId] | None = None
+        self,
+        logs: OpenLogs,
+        among: Container[BlockId] | None = None,
+        is_needed: Callable[[BlockPlace, LogBlock], bool] = lambda *_: True,
     ) -> Iterator[BlockRecords]:
-        """Yield the records of opened log files, block by block, or of the blocks `among` them."""
+        """Yield the records of opened log files, block by block.
+
+        If given, of the blocks `among` them, and of those that are needed, which is asked last.
+        """
         opened, blocks = None, list[LogBlock]()
         for place in logs.places:
             log = place.log
@@ -127,8 +133,9 @@ class LogReader:
             if log is not opened:
                 opened, blocks = log, logs.files.get(log) or self._blocks(log)
             block = blocks[place.number]
-            records = self._records(place, block)
-            yield BlockRecords(place.time, log, place.number, records, block.header)
+            if is_needed(place, block):
+                records = self._records(place, block)
+                yield BlockRecords(place.time, log, place.number, records, block.header)
             release(block.content)
 
     def _blocks(self, log: LogFile) -> list[LogBlock]:

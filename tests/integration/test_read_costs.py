@@ -117,6 +117,30 @@ def test_log_blocks_come_with_the_columns_of_the_query(
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
+def test_log_blocks_that_the_filter_rules_out_are_not_read_once_it_is_known_what_they_hide(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: "", VERSION: version}
+    place = Place(**options, **{BLOCKS: "parquet"})
+    place.writer.upsert(many(9))
+    for ts in (2, 3, 4):
+        place.writer.upsert(many(3, ts=ts).slice(4 - ts))  # each hides rows of the one before
+    read = list[int]()
+
+    def noted(*given: Any) -> pa.Table:
+        rows = decode_data_block(*given)
+        read.append(rows.num_rows)
+        return rows
+
+    monkeypatch.setattr("hoodie_ds.slices.log_reader.decode_data_block", noted)
+    assert place.reader.read(["id"]).num_rows == 9
+    for filter_, found, blocks in (("ts = 1", 6, 0), ("ts = 3", 0, 0), ("ts >= 4", 3, 1)):
+        read.clear()
+        assert place.reader.read(["id"], filter=filter_).num_rows == found
+        assert len(read) == blocks
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
 def test_rows_of_a_known_merge_are_counted_without_the_base_file(version: str) -> None:
     place = Place(**{TYPE: "MERGE_ON_READ", VERSION: version, BUCKETS: "1"})
     place.writer.upsert(many(90))

@@ -2785,6 +2785,13 @@ READS = [
         "a query of two columns costs as much as one of all",
     ),
     Mutant(
+        "statistics of log blocks rule out none",
+        always("FileSliceReader._may_match", True),
+        f"{_COSTS}::test_log_blocks_that_the_filter_rules_out_are_not_read_once_it_is_known"
+        "_what_they_hide[9]",
+        "a query of few rows reads all log blocks",
+    ),
+    Mutant(
         "a block of Parquet is read with all of its columns",
         Text(
             "if columns is not None:\n                schema = pa",

@@ -47,7 +47,7 @@ def test_the_merge_of_a_few_keys_is_that_of_no_others(tmp_path: Path) -> None:
     assert fares(table) == {key: f for key, _, _, f in STORED} | {"k0000": 7.5, "k0900": 7.5}
 
 
-def test_statistics_rule_out_base_rows_of_a_known_outcome(tmp_path: Path) -> None:
+def test_statistics_rule_out_rows_of_a_known_outcome(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), MOR)
     table.upsert(trips(*STORED))
     table.upsert(trips(("k0000", "x", 6, 5_000.0)))
@@ -57,7 +57,8 @@ def test_statistics_rule_out_base_rows_of_a_known_outcome(tmp_path: Path) -> Non
     assert isinstance(plan.executor, SliceExecutor)
     (task,) = plan.tasks
     read = pa.concat_tables(plan.executor.read(task, ["fare"]))["fare"].to_pylist()
-    assert {1.0, 5_000.0} <= set(read)
+    assert 1.0 in read
+    assert 5_000.0 not in read  # of a log block
     assert len(read) < 500
 
 
