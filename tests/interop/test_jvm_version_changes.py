@@ -54,6 +54,8 @@ ARCHIVING = {
 ALL_TIMES = "start_ts => '00000000000000000', end_ts => '99999999999999999'"
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", by_day(["COPY_ON_WRITE", "MERGE_ON_READ"], {"MERGE_ON_READ"}))
 def test_each_takes_back_the_version_that_the_other_gave(
     kind: str, jvm_hudi: JvmHudi, tmp_path: Path

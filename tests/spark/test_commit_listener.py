@@ -73,6 +73,7 @@ writer.trigger(availableNow=True).start().awaitTermination()
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_program_with_a_listener_ends_with_its_reports(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],

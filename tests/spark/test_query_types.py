@@ -17,7 +17,6 @@ from hoodie_ds import HoodieTable
 from tests.spark.applications import ROOT
 from tests.spark.conftest import REMOTE
 from tests.tables import BUCKETS, TRIPS, TYPE, VERSION, trips
-from tests.tiers import by_day
 
 pytestmark = pytest.mark.spark
 
@@ -155,17 +154,16 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path, what: str) -> None:
 
 MERGES = "(of_the_library and bucket)"
 SETTINGS = "settings"
-SOME = "(changes and 9) or (filters_rule_out and MERGE)"
 ALL = f"every_kind or changes or filters_rule_out or older_schemas or {MERGES} or {SETTINGS}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "number"), by_day([(SOME, 2), (ALL, 11)], {(SOME, 2)}))
-def test_over_spark_connect(which: str, number: int) -> None:
+@pytest.mark.nightly
+def test_over_spark_connect() -> None:
     """A session of Connect has a process of its own, and other tests run in it."""
     names = "query_types", "read", "merges", "session"
     files = [f"tests/spark/test_{name}.py" for name in names]
-    chosen = ["-q", "-p", "no:cacheprovider", "-m", "spark", "-k", f"({which}) and not connect"]
+    chosen = ["-q", "-p", "no:cacheprovider", "-m", "spark", "-k", f"({ALL}) and not connect"]
     told = subprocess.run(
         [sys.executable, "-m", "pytest", *chosen, *files],
         cwd=ROOT,
@@ -175,4 +173,4 @@ def test_over_spark_connect(which: str, number: int) -> None:
         check=False,
     )
     assert told.returncode == 0, told.stdout[-4000:]
-    assert f"{number} passed" in told.stdout
+    assert "11 passed" in told.stdout
