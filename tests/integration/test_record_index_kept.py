@@ -381,11 +381,14 @@ def test_a_random_history_with_kills(tmp_path: Path, version: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_partition_is_indexed_wherever_its_write_dies(tmp_path: Path, kind: str) -> None:
+def test_a_new_partition_is_indexed_wherever_its_write_dies(
+    tmp_path: Path, kind: str, every: int
+) -> None:
     options, at, died = given(OF_PARTITIONS, kind, RECORDS), 0, True
     while died:
-        at += 1
+        at += every
         path = tmp_path / str(at)
         begun(path, OF_PARTITIONS, kind, RECORDS)
         dies = Fault(Effect.CRASH_BEFORE, at=at)

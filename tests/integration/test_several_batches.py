@@ -241,6 +241,7 @@ def test_a_batch_write_ends_the_instant(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("every", by_day([3, 1], {3}))
 @pytest.mark.parametrize(
     ("kind", "index", "after"),
     by_day(
@@ -253,14 +254,14 @@ def test_a_batch_write_ends_the_instant(tmp_path: Path) -> None:
     ),
 )
 def test_a_stream_may_be_killed_at_any_operation(
-    tmp_path: Path, kind: str, index: str, after: bool
+    tmp_path: Path, kind: str, index: str, after: bool, every: int
 ) -> None:
     """Spark runs the batch again whose commit did not return; the stream then goes on."""
     opts = options(kind, index, 2)
     made = batches(4, size=6)
     operation = 0
     while True:
-        operation += 1
+        operation += every
         path = f"memory://{tmp_path}/{operation}"
         real = open_storage(path)
         dying = cast(Storage, DyingStorage(real, operation, after=after))

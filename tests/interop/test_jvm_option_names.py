@@ -13,5 +13,7 @@ pytestmark = pytest.mark.jvm
 _LISTED = Path(__file__).parents[1] / "unit/config/hudi_keys.txt"
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_list_of_hudis_options_is_whole(jvm_hudi: JvmHudi) -> None:
     assert jvm_hudi.option_names() == set(_LISTED.read_text().split())

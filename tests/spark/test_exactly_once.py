@@ -13,6 +13,7 @@ from hoodie_ds.timeline.instant import Action
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
 from tests.spark.streams import KEYED, Job
+from tests.tally import tally
 from tests.tiers import AT_NIGHT, by_day
 
 pytestmark = pytest.mark.spark
@@ -62,6 +63,7 @@ def test_an_instant_over_several_batches_and_a_driver_killed_in_it(job: Job) -> 
     job.options = {"hoodie.streaming.batches.per.commit": "4"}
     # The first two batches are in, the third is under way.
     job.run_until_killed("data file in the middle")
+    tally("Spark drivers killed")
     assert num_commits(job) == 0
     job.run()
     assert num_commits(job) == 1

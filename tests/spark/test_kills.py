@@ -77,11 +77,11 @@ def test_a_driver_killed_at_a_point(job: Job, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.parametrize("job", ["append"], indirect=True)
 def test_a_driver_killed_within_foreach_batch(job: Job) -> None:
     job.extra = {"foreach_batch": "yes"}
     kill(job, "manifest put")
+    tally("Spark drivers killed")
 
 
 @pytest.mark.slow
@@ -150,6 +150,7 @@ def test_a_long_stream_with_restarts(job: Job, batches: int, restarts: int) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("job", by_day(["cow", "mor bloom"], {"mor bloom"}), indirect=True)
 def test_tasks_that_fail_are_tried_again_with_their_rows_in_another_order(job: Job) -> None:
     job.extra = {"master": "local[2,3]", "shuffle": "yes"}
