@@ -81,7 +81,7 @@ class TaskKeys:
         self._epoch_ms = epoch_ms(time, table.properties.timeline_in_utc)
         self._put_files: dict[str, tuple[int, str]] = {}
         self._known: set[str] = set()
-        self._told: dict[str, tuple[pa.Array, pa.Array]] = {}
+        self._moved: dict[str, tuple[pa.Array, pa.Array]] = {}  # keys added, and lost, by file
         self._files: dict[str, list[str]] = {}
         self._held: dict[str, list[Held]] = {}
         self._num_keys = 0
@@ -98,7 +98,7 @@ class TaskKeys:
         pieces = [piece.cast(pa.string()) for piece in keys]
         with self._lock:
             if len(gone):
-                self._told[path] = pa.concat_arrays([NO_KEYS, *pieces]), gone.cast(pa.string())
+                self._moved[path] = pa.concat_arrays([NO_KEYS, *pieces]), gone.cast(pa.string())
                 return
             self._known.add(path)
             self._take(RECORD_INDEX, [path], [Held(group, piece) for piece in pieces])
@@ -130,8 +130,8 @@ class TaskKeys:
         after = before.after(self._time, FileChanges({one.path: one for one in (*stats, *others)}))
         moved = {}
         for group, files in _by_group(left):
-            told = self._told.get(files[-1].path)
-            moved[group] = told or moved_keys(before, after, files[-1], self._time)
+            known = self._moved.get(files[-1].path)
+            moved[group] = known or moved_keys(before, after, files[-1], self._time)
         placed = _placed(after, others, [lost for _, lost in moved.values()])
         for group, files in _by_group(left):
             found, lost = moved[group]

@@ -295,12 +295,10 @@ class FileSliceReader:
         skipped: set[BlockId] = set()
 
         def is_needed(place: BlockPlace, block: LogBlock) -> bool:
-            is_ruled_out = pruner is not None and not self._may_match(
-                place, block, pruner, partition_path
-            )
-            if is_ruled_out:
-                skipped.add((place.log.path, place.number))
-            return not is_ruled_out
+            if pruner is None or self._may_match(place, block, pruner, partition_path):
+                return True
+            skipped.add((place.log.path, place.number))
+            return False
 
         return rows_at(reader.records(logs, places, is_needed), places, skipped)
 
