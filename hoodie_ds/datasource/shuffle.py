@@ -52,8 +52,11 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     This is RFC-24's file id assigner, before Spark's own shuffle. With a bucket index it is a pure
     hash. With an index that looks keys up (BLOOM, SIMPLE, FLINK_STATE) keys are looked up here,
     once; the hash of a new key decides its task, where it joins a small file. A row whose key is
-    stored in several file groups, after inserts, goes to each, and the sink counts it once. With a
-    global index all rows of a key go to one task, and are looked up there.
+    stored in several file groups, after inserts, goes to each, and the sink counts it once.
+
+    With a global index all rows of a key go to one task, and are looked up there. RECORD_INDEX
+    looks them up before too, and that task is the one that has the file group of the key; if the
+    record index is not of the moment of the table, it is the one that the hash of the key says.
 
     The file groups of a partition are assigned round-robin, from a task that its path decides: a
     partition of 64 buckets puts 8 on each of 8 tasks. Without this the sink writes the same rows,
@@ -91,11 +94,11 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     check_fields(arrow_schema(df.schema), [*spec.record_key_fields, *properties.partition_fields])
     view = table.load_timeline() if table else Timeline()
     index = choose_index(properties, options, table, view)
-    looked_up = isinstance(index, LookupIndex) and not index.is_global
-    if looked_up:
+    assigns = isinstance(index, LookupIndex) and index.assigns_rows
+    if assigns:
         operation = resolve_operation(options, properties)
-        looked_up = operation.merges or operation.fills_small_files
-    if not looked_up or not (df.isStreaming or view.first_commit):
+        assigns = operation.merges or (operation.fills_small_files and not index.is_global)
+    if not assigns or not (df.isStreaming or view.first_commit):
         return _by_bucket(df, index.spread(num_tasks), spec, num_tasks, by_key=index.is_global)
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view

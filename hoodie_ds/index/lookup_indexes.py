@@ -45,6 +45,11 @@ class SimpleIndex(LookupIndex):
 class RecordIndex(LookupIndex):
     """Asks the record index of the metadata table, of the whole table or of each partition."""
 
+    @property
+    def assigns_rows(self) -> bool:
+        """See `LookupIndex.assigns_rows`."""
+        return True
+
     @classmethod
     def of(cls, kind: IndexType, properties: TableProperties, options: WriteOptions) -> RecordIndex:
         """See `LookupIndex.of`."""

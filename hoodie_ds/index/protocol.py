@@ -86,6 +86,22 @@ class KeyLookup(Protocol):
         """
         return None
 
+    @property
+    def asks_index(self) -> bool:
+        """Whether it began with a record index that is of the moment of its view.
+
+        If two processes differ in that, so may what they find, as of keys with copies.
+        """
+        return False
+
+    def place(self, slices: TableSlices, keys: pa.Array) -> Numbers | None:
+        """Return the one slice of each key of a table by a record index; None unless it asks one.
+
+        It is a position among the slices that are known then, -1 for a key that is not live. The
+        answer for a key is the same in all processes that `asks_index`, whatever else they look up.
+        """
+        return None
+
     def find_anywhere(self, slices: TableSlices, keys: pa.Array) -> RecordLocations:
         """Return where in a table, among the slices that are known then, each live key is.
 
@@ -119,6 +135,14 @@ class LookupIndex(ABC):
     record_key_fields: tuple[str, ...]
     is_global: bool
     moves_records: bool
+
+    @property
+    def assigns_rows(self) -> bool:
+        """Whether a shuffle looks keys up, to send rows to the tasks of their file groups.
+
+        With a global index it needs to know without files that a key has one place.
+        """
+        return not self.is_global
 
     @classmethod
     @abstractmethod

@@ -66,6 +66,29 @@ class RecordLookup(KeyLookup):
             slices, keys
         )
 
+    @cached_property
+    def asks_index(self) -> bool:
+        """Whether the index was believed at first; see `KeyLookup`."""
+        return self._index is not None
+
+    def place(self, slices: TableSlices, keys: pa.Array) -> Numbers | None:
+        """Return the slice of each key; see `KeyLookup`.
+
+        Of a key that the index has elsewhere it is the first one whose files have it.
+        """
+        if self._index is None:
+            return None
+        asked = keys.to_pylist()
+        places = dict(places_of(self._index, set(asked), RECORD_INDEX))
+        positions = self._positions(slices.of({one.partition_path for one in places.values()}))
+        strange = [key for key, group in places.items() if group not in positions]
+        in_files = pa.array(strange, pa.string())
+        found = self._files.find_anywhere(slices, in_files).first if strange else ()
+        positions = self._positions(slices.known)
+        stored = {key: positions.get(group, -1) for key, group in places.items()}
+        stored |= zip(strange, map(int, found), strict=True)
+        return np.array([stored.get(key, -1) for key in asked], np.int64)
+
     def _by_index(
         self, index: str, keys: pa.Array, slices_of: Callable[[set[str]], Sequence[FileSlice]]
     ) -> RecordLocations | None:

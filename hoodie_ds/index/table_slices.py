@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
+import numpy as np
+
+from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.index.buckets import first_task
 from hoodie_ds.table.file_slice import FileSlice
 from hoodie_ds.table.fs_view import FileSystemView
 
@@ -32,3 +37,16 @@ class TableSlices:
             self._has_all = True
             self.known = (*self.view.slices_among(self.view.data_files()),)
         return self.known
+
+
+def tasks_of(slices: Sequence[FileSlice], num_tasks: int) -> Numbers:
+    """Return the task of each slice, those of a partition round-robin by file id.
+
+    Of a partition all latest slices are there, or none.
+    """
+    tasks = np.zeros(len(slices), dtype=np.int64)
+    groups = sorted((slice_.group, at) for at, slice_ in enumerate(slices))
+    for path, here in groupby(groups, lambda one: one[0].partition_path):
+        at = [number for _, number in here]
+        tasks[at] = (first_task(path, num_tasks) + np.arange(len(at))) % num_tasks
+    return tasks

@@ -9,6 +9,7 @@ written by.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,8 +28,9 @@ LOCATION_COLUMN: Final = "_hoodie_ds_place"
 """Hidden column (int64): the timeline's digest above 32 bits for the location of the row's key.
 
 That is the number of a slice among the latest ones of its partition, by file id; or, for a key that
-is not stored, the negative number of tasks of the shuffle. A row whose key is stored in several
-slices goes to each; those after the first are marked by `_COPY`.
+is not stored, and with a global index for every key, the negative number of tasks of the shuffle. A
+row whose key is stored in several slices goes to each; those after the first are marked by `_COPY`.
+Where keys were looked up in a record index the digest is another one; see `digest_by_index`.
 """
 
 HIDDEN_COLUMNS: Final = (TASK_COLUMN, LOCATION_COLUMN)
@@ -37,6 +39,15 @@ HIDDEN_COLUMNS: Final = (TASK_COLUMN, LOCATION_COLUMN)
 _LOW_BITS: Final = 32
 _COPY: Final = 1 << 30
 """Bit in the location of a repeated row."""
+
+
+def digest_by_index(timeline_digest: int) -> int:
+    """Return the digest for rows whose keys were looked up in the record index of a timeline.
+
+    Rows of one batch that were looked up in different ways are refused, as those of different
+    timelines are: a key may have other places by the index than by the files.
+    """
+    return ~timeline_digest
 
 
 def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
@@ -73,25 +84,30 @@ def _are_copies(low: npt.NDArray[np.int32]) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class TaskOwnership:
-    """What no other task of a batch has rows of: the file groups, or the keys, of a task's rows."""
+    """What no other task of a batch has rows of: the file groups, or the keys, of a task's rows.
+
+    The file groups are distributed over `num_tasks`; if that is 0 the task has all of them.
+    """
 
     groups: bool
     keys: bool
+    num_tasks: int = 0
 
 
 class Assignment:
     """Reads the hidden columns of one task's rows.
 
-    `timeline_digest` is of the timeline that the batch is written by. Unless the batch `looks_up`
-    keys, locations in slices are not used.
+    `digests` are those of rows that were located by the timeline that the batch is written by.
+    Unless the batch `looks_up` keys, locations in slices are not used.
     """
 
-    def __init__(self, task: int, timeline_digest: int, looks_up: bool = True) -> None:
+    def __init__(self, task: int, digests: Collection[int], looks_up: bool = True) -> None:
         self._task = task
         self._looks_up = looks_up
-        self._timeline_digest = timeline_digest
+        self._digests = digests
         self._is_here = True
         self._is_located = True
+        self._num_tasks = 0
         self.assigned_by: int | None = None
         """Digest of the timeline by which rows were assigned; None if they were not."""
 
@@ -109,13 +125,14 @@ class Assignment:
         if len({*digests, *({self.assigned_by} - {None})}) > 1:
             raise WriteConflictError(mixed_timelines())
         (self.assigned_by,) = digests
-        if self.assigned_by != self._timeline_digest:
+        if self.assigned_by not in self._digests:
             self._is_located = False
             return None
         low = values.astype(np.int32)
         if not self._looks_up and low.max(initial=-1) >= 0:  # assigned for another operation
             self._is_located = False
             return None
+        self._num_tasks = max(self._num_tasks, -int(low.min(initial=0)))
         locations: Numbers = np.where(_are_copies(low), low & ~_COPY, low).astype(np.int64)
         return locations
 
@@ -125,7 +142,9 @@ class Assignment:
         `is_alone` says that there is no other task, and `by_bucket` that keys name file groups.
         """
         groups = self._is_here and (by_bucket or self._is_located)
-        return TaskOwnership(is_alone or groups, is_alone or self._is_here)
+        if is_alone:
+            return TaskOwnership(groups=True, keys=True)
+        return TaskOwnership(groups, self._is_here, self._num_tasks if groups else 0)
 
     def _sits_here(self, chunk: pa.Table) -> bool:
         if TASK_COLUMN not in chunk.column_names:

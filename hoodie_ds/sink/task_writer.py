@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 
@@ -28,6 +28,7 @@ from hoodie_ds.sink.hidden_columns import (
     Assignment,
     TaskOwnership,
     copies_among,
+    digest_by_index,
     without_copies,
 )
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId, WriteMetrics
@@ -109,7 +110,7 @@ def _write_rows(
     time = open_instant(pending)
     context = task_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
-    assignment = Assignment(task.partition, batch.plan.timeline.digest, plan.looks_up)
+    assignment = Assignment(task.partition, _digests(plan), plan.looks_up)
     digest = InputDigest()
     alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
     with (
@@ -148,6 +149,16 @@ def _write_rows(
         assigned_by=assignment.assigned_by,
         key_files=key_files,
     )
+
+
+def _digests(plan: WritePlan) -> Collection[int]:
+    """The digests of rows that came to the tasks of their file groups; see `Assignment`.
+
+    With a global index rows did so only if keys were looked up in the record index.
+    """
+    digest = plan.timeline.digest
+    by_key = plan.change is None and plan.index is not None and plan.index.is_global
+    return {digest_by_index(digest)} if by_key else {digest, digest_by_index(digest)}
 
 
 def _key_files(

@@ -1395,6 +1395,66 @@ _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 _VALUES_FOUND = "tests/integration/test_secondary_lookup.py"
+_TO_TASKS = "tests/integration/test_file_groups_of_tasks.py"
+SENT_TO_TASKS = [
+    Mutant(
+        "a stored key goes to the task that its hash says",
+        always("KeyLocations.tasks", None),
+        f"{_TO_TASKS}::test_the_driver_reads_no_row[true]",
+        "no row of a table with a record index is written",
+    ),
+    Mutant(
+        "a task writes to the file group of another one",
+        Text("if (tasks_of(self.slices, self._num_tasks)[stored] != self._task).any():", "if 0:"),
+        f"{_TO_TASKS}::test_a_copy_in_a_file_group_of_another_task_is_refused",
+        "two tasks rewrite a base file, and the rows of one are lost",
+    ),
+    Mutant(
+        "a task fills the small files of all tasks",
+        Text("if owns.num_tasks:", "if 0:"),
+        f"{_TO_TASKS}::test_random_batches_give_the_model[COPY_ON_WRITE-6-True-True-True]",
+        "two tasks rewrite a base file, and the rows of one are lost",
+    ),
+    Mutant(
+        "rows of a key that was looked up in two ways are taken",
+        instead("digest_by_index", lambda _, digest: digest),
+        f"{_TO_TASKS}::test_rows_that_were_looked_up_in_different_ways_are_refused[RECORD_LEVEL_INDEX]",
+        "a deleted key comes back in two file groups",
+    ),
+    Mutant(
+        "rows that came by the hash of their keys count as sent to their file groups",
+        Text("return {digest_by_index(digest)} if by_key", "return {digest} if by_key"),
+        f"{_TO_TASKS}::test_rows_are_distributed_by_keys_where_the_index_is_not_believed[COPY_ON_WRITE]",
+        "no row is written where another writer was faster",
+    ),
+    Mutant(
+        "rows that an older view has sent count as sent to their file groups",
+        Text("if self.assigned_by not in self._digests:", "if 0:"),
+        f"{_TO_TASKS}::test_rows_that_an_older_view_has_sent_are_looked_up_anew[COPY_ON_WRITE]",
+        "no row is written where another writer was faster",
+    ),
+    Mutant(
+        "a key that has moved stays where it was, too",
+        always("GlobalLocations._tombstones", ()),
+        f"{_TO_TASKS}::test_the_driver_reads_no_row[true]",
+        "a key in two partitions",
+    ),
+    Mutant(
+        "a key whose file group is gone goes where its hash says",
+        Text(
+            "strange = [key for key, group in places.items() if group not in positions]",
+            "strange = []",
+        ),
+        f"{_TO_TASKS}::test_a_key_in_a_file_group_that_is_not_there_goes_where_files_have_it",
+        "no row is written until the index is dropped",
+    ),
+    Mutant(
+        "a base file takes the place of a slice to which another task adds a log file",
+        Text(" or (is_rewritten and status.group in logged)", ""),
+        f"{_TO_TASKS}::test_a_base_file_beside_a_log_file_of_another_task_is_refused[6]",
+        "no reader finds the rows of the log file",
+    ),
+]
 _OF_TASKS = "tests/integration/test_keys_of_tasks.py"
 _TOO_LONG = "tests/faults/regressions/test_rows_too_long_to_index.py"
 METADATA_TABLES = [
@@ -6060,6 +6120,7 @@ MUTANTS = [
     *CLUSTERINGS,
     *RECORD_INDEXES,
     *RECORD_LOOKUPS,
+    *SENT_TO_TASKS,
     *OTHER_ENGINES,
     *COPIES,
     *LAYOUT_2,

@@ -387,13 +387,20 @@ def _agreed(messages: Sequence[TaskCommitMessage]) -> tuple[Batch, str]:
 
 
 def _check_no_group_twice(statuses: Sequence[WriteStatus], staged: Sequence[StagedRows]) -> None:
+    """Refuse a base file beside what another task has of its file group.
+
+    In layout 1 log files of the slice before the base file do not count once that is there.
+    """
     seen: set[FileGroupId] = {part.group for part in staged}
+    logged = {status.group for status in statuses if status.stat.log is not None}
     for status in statuses:
         if status.stat.log is None:
-            if status.group in seen:
+            is_rewritten = status.stat.prev_commit != "null"
+            if status.group in seen or (is_rewritten and status.group in logged):
                 raise WriteConflictError(
-                    f"two tasks wrote a base file of file group {status.group}; pass the result "
-                    "of shuffle_by_file_group to the writer unchanged, without another repartition"
+                    f"another task wrote to file group {status.group} beside a base file; pass the "
+                    "result of shuffle_by_file_group to the writer unchanged, without another "
+                    "repartition, or run the batch again"
                 )
             seen.add(status.group)
 

@@ -18,6 +18,7 @@ from hoodie_ds.sink.batch import Batch, task_context
 from hoodie_ds.sink.file_groups.base_files import commit_context, merge_staged
 from hoodie_ds.sink.file_groups.global_locations import write_located
 from hoodie_ds.sink.file_groups.packing import merge_inserts
+from hoodie_ds.sink.hidden_columns import TaskOwnership
 from hoodie_ds.sink.messages import StagedRows, WriteMetrics
 from hoodie_ds.sink.stage.key_partitions import UNLOCATED
 from hoodie_ds.sink.write_plan import WritePlan
@@ -115,7 +116,8 @@ def _locate_staged(
     if not parts:
         return [], others
     parts.sort(key=lambda part: (part.task_partition, part.sequence))
-    statuses, more = write_located(plan, context, parts, SystemClock(), WriteMetrics(), not others)
+    owns = TaskOwnership(groups=not others, keys=True)
+    statuses, more = write_located(plan, context, parts, SystemClock(), WriteMetrics(), owns)
     return statuses, [*others, *more]
 
 

@@ -212,16 +212,16 @@ def write_located(
     parts: Sequence[StagedRows] | Sequence[pa.Table],
     clock: Clock,
     metrics: WriteMetrics,
-    is_alone: bool,
+    owns: TaskOwnership,
 ) -> tuple[list[WriteStatus], list[StagedRows]]:
     """Locate all rows of their keys, in order of arrival, and write them.
 
-    Unless `is_alone`, other tasks may write to the same file groups in this batch, and updates of
-    base files are staged.
+    Unless the task `owns` file groups, others may write to them in this batch, and updates of base
+    files are staged. `WriteConflictError` if a key is stored in a file group of another task.
     """
     # Rows that were merged for new file groups must not be merged a second time.
     writer = KeyedWriter(plan, context, clock, metrics, replace(plan, rows_are_merged=True))
-    stored = KeyLocations(plan)
+    stored = KeyLocations(plan, context.task_partition, owns.num_tasks)
     staged = [part for part in parts if isinstance(part, StagedRows)]
     few = by_key_partitions(staged, plan.budget.locating_bytes) if staged else [parts]
     try:
@@ -229,7 +229,7 @@ def write_located(
             locations = GlobalLocations(plan, some, stored)
             for target, rows in locations.located():
                 writer.take([(target, rows)], rows.nbytes, locations.moved)
-        return writer.close(TaskOwnership(groups=is_alone, keys=True))
+        return writer.close(owns)
     except BaseException as error:
         writer.discard(error)
         raise

@@ -55,9 +55,7 @@ class GlobalWriter:
         if not owns.keys:
             return [], self._staged
         parts = self._staged or self._buffer.take()
-        return write_located(
-            self._plan, self._context, parts, self._clock, self._metrics, owns.groups
-        )
+        return write_located(self._plan, self._context, parts, self._clock, self._metrics, owns)
 
     def discard(self, cause: BaseException) -> None:
         """Only stop the flusher: there is no open file."""

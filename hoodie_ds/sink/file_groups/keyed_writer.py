@@ -143,8 +143,9 @@ class KeyedWriter:
             return []
         slices = self._router.latest_slices(partition_path)
         if owns.groups:
-            free = [slices[i] for i in self._router.own_slices(partition_path)]
-            return self._profile.small_files([s for s in free if not self._has_log(s.group)])
+            if owns.num_tasks:
+                slices = self._router.own_slices(partition_path, owns.num_tasks)
+            return self._profile.small_files([s for s in slices if not self._has_log(s.group)])
         if self._plan.looks_up:
             return []  # other tasks may update keys there
         return reserve(self._context, self._profile.small_files(slices))

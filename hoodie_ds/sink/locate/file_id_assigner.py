@@ -2,7 +2,8 @@
 
 Updates go to the task of the file group that holds their key; inserts are distributed by their key,
 and join small files of their task. So rows of one file group, and rows of one key, always meet in
-one task.
+one task. With a global index rows are distributed by their key alone, unless a record index says
+where keys are: in one place each.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from hoodie_ds.index.buckets import first_task
 from hoodie_ds.sink.hidden_columns import (
     LOCATION_COLUMN,
     TASK_COLUMN,
+    digest_by_index,
     encode_locations,
     mark_copies,
 )
+from hoodie_ds.sink.locate.key_locations import KeyLocations
 from hoodie_ds.sink.locate.routers import LookupRouter
 from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.write_plan import WritePlan
@@ -43,8 +46,13 @@ class FileIdAssigner:
         self._plan = plan
         self._num_tasks = num_tasks
         self._router = LookupRouter(plan)
+        self._stored = KeyLocations(plan)
         assert plan.index is not None
+        self._is_global = plan.index.is_global
         self._spread = plan.index.spread(num_tasks)
+        asks_index = (self._stored if self._is_global else self._router).asks_index
+        digest = plan.timeline.digest
+        self._digest = digest_by_index(digest) if asks_index else digest
 
     def assign(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Add the hidden columns to rows from Spark.
@@ -52,6 +60,10 @@ class FileIdAssigner:
         Rows whose key is in several file groups are repeated for each, as their tasks may differ.
         """
         typed = conform(rows, self._plan.taken_schema)
+        if self._is_global:
+            keys = KeyedRows(self._plan, typed).keys
+            yield self._marked(rows, self._tasks(keys), np.full(rows.num_rows, -self._num_tasks))
+            return
         typed = typed.append_column(_POSITION, pa.array(np.arange(rows.num_rows)))
         tasks = np.zeros(rows.num_rows, dtype=np.int32)
         locations = np.zeros(rows.num_rows, dtype=np.int64)
@@ -67,8 +79,16 @@ class FileIdAssigner:
             locations[at] = np.where(numbers < 0, -self._num_tasks, numbers)
         yield self._marked(rows, tasks, locations)
 
+    def _tasks(self, keys: pa.Array) -> Tasks:
+        """The task of each key of the whole table."""
+        tasks = self._spread.ids_by_key(pa.chunked_array([keys]))
+        stored = self._stored.tasks(keys, self._num_tasks)
+        if stored is not None:
+            tasks = np.where(stored < 0, tasks, stored)
+        return tasks.astype(np.int32)
+
     def _marked(self, rows: pa.Table, tasks: Tasks, locations: Numbers) -> pa.Table:
-        encoded = encode_locations(self._plan.timeline.digest, locations)
+        encoded = encode_locations(self._digest, locations)
         return rows.append_column(TASK_COLUMN, pa.array(tasks)).append_column(
             LOCATION_COLUMN, encoded
         )

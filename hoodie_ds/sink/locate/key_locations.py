@@ -12,15 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import DuplicatePolicy, Operation
-from hoodie_ds.errors import RecordKeyError
+from hoodie_ds.errors import RecordKeyError, WriteConflictError
 from hoodie_ds.index.protocol import KeyLookup, LookupContext, LookupIndex
 from hoodie_ds.index.record_locations import RecordLocations
 from hoodie_ds.index.stored_keys import SliceKeys
-from hoodie_ds.index.table_slices import TableSlices
+from hoodie_ds.index.table_slices import TableSlices, tasks_of
 from hoodie_ds.metadata_table.record_index import trusted_index
 from hoodie_ds.record.merge.merger import Merger, RecordSet
+from hoodie_ds.sink.hidden_columns import mixed_timelines
 from hoodie_ds.sink.write_plan import WritePlan
 from hoodie_ds.slices.slice_keys import live_keys, split_keys
 from hoodie_ds.table.file_slice import FileSlice
@@ -30,10 +32,13 @@ from hoodie_ds.table.fs_view import FileSystemView
 class KeyLocations:
     """The file slices in which keys of the whole table are found.
 
-    Operations that do not look keys up find none.
+    Operations that do not look keys up find none. `WriteConflictError` if a key is in a slice of
+    another than this `task`, where slices are distributed over tasks, one at least.
     """
 
-    def __init__(self, plan: WritePlan) -> None:
+    def __init__(self, plan: WritePlan, task: int = 0, num_tasks: int = 0) -> None:
+        self._task = task
+        self._num_tasks = num_tasks
         self._lookup = key_lookup(plan)
         self._is_empty = not (plan.looks_up and plan.timeline.first_commit)
         self._table = TableSlices(plan.view)
@@ -55,7 +60,26 @@ class KeyLocations:
         """
         if self._is_empty:
             return RecordLocations.nowhere(len(keys))
-        return self._lookup.find_anywhere(self._table, keys)
+        found = self._lookup.find_anywhere(self._table, keys)
+        if self._num_tasks:
+            # Its assigner has looked keys up in another way if one is elsewhere.
+            stored = np.unique(found.slices[found.slices >= 0])
+            if (tasks_of(self.slices, self._num_tasks)[stored] != self._task).any():
+                raise WriteConflictError(mixed_timelines())
+        return found
+
+    @property
+    def asks_index(self) -> bool:
+        """Whether keys are looked up in a record index; see `KeyLookup`."""
+        return not self._is_empty and self._lookup.asks_index
+
+    def tasks(self, keys: pa.Array, num_tasks: int) -> Numbers | None:
+        """Return the task of the one slice of each key (string), -1 for a key in none.
+
+        None unless it `asks_index`.
+        """
+        at = None if self._is_empty else self._lookup.place(self._table, keys)
+        return None if at is None else np.append(tasks_of(self.slices, num_tasks), -1)[at]
 
 
 def key_lookup(plan: WritePlan) -> KeyLookup:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from hoodie_ds.columns.arrow_columns import Numbers
@@ -15,9 +16,10 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.enums import Operation
 from hoodie_ds.index.bucket_identifier import bucket_prefix, unused_file_id
 from hoodie_ds.index.bucket_index import BucketIndex
-from hoodie_ds.index.buckets import Buckets, first_task, only_slice
+from hoodie_ds.index.buckets import Buckets, only_slice
 from hoodie_ds.index.protocol import KeyLookup
 from hoodie_ds.index.record_locations import RecordLocations
+from hoodie_ds.index.table_slices import tasks_of
 from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
 from hoodie_ds.sink.locate.key_locations import key_lookup
 from hoodie_ds.sink.records import (
@@ -165,7 +167,6 @@ class LookupRouter:
     def __init__(self, plan: WritePlan, task: int = 0) -> None:
         self._plan = plan
         self._task = task
-        self._num_tasks = 0
         self._view = plan.view
         self._slices: dict[str, list[FileSlice]] = {}
 
@@ -202,7 +203,6 @@ class LookupRouter:
                     yield path, part.take(pa.array(at)), numbers, True
             else:
                 known = part.column(LOCATION_COLUMN).to_numpy()
-                self._num_tasks = max(self._num_tasks, -int(known.min(initial=0)))
                 yield path, part.drop_columns(LOCATION_COLUMN), known, False
 
     def latest_slices(self, path: str) -> list[FileSlice]:
@@ -213,15 +213,16 @@ class LookupRouter:
             known = self._slices[path] = slices
         return known
 
-    def own_slices(self, path: str) -> Iterator[int]:
-        """Yield the positions of the `latest_slices` that belong to this task in a batch.
+    def own_slices(self, path: str, num_tasks: int) -> list[FileSlice]:
+        """Those of the `latest_slices` that belong to this one of some tasks."""
+        slices = self.latest_slices(path)
+        tasks = tasks_of(slices, num_tasks)
+        return [slices[at] for at in np.flatnonzero(tasks == self._task)]
 
-        All of them, unless rows record the number of tasks of a shuffle.
-        """
-        first = first_task(path, self._num_tasks) if self._num_tasks else 0
-        for position in range(len(self.latest_slices(path))):
-            if not self._num_tasks or (first + position) % self._num_tasks == self._task:
-                yield position
+    @property
+    def asks_index(self) -> bool:
+        """Whether keys are looked up in a record index; see `KeyLookup`."""
+        return self._plan.looks_up and self._lookup.asks_index
 
     def positions(self, latest: FileSlice, keys: pa.Array) -> Numbers | None:
         """Return where a look-up or a change has found keys; see `Router`."""
