@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.hints import command
 from hoodie_ds.index.file_lookup import FileLookup
@@ -78,16 +79,19 @@ class RecordLookup(KeyLookup):
         """
         if self._index is None:
             return None
-        asked = keys.to_pylist()
-        places = dict(places_of(self._index, set(asked), RECORD_INDEX))
-        positions = self._positions(slices.of({one.partition_path for one in places.values()}))
-        strange = [key for key, group in places.items() if group not in positions]
-        in_files = pa.array(strange, pa.string())
-        found = self._files.find_anywhere(slices, in_files).first if strange else ()
+        places = places_of(self._index, keys.cast(pa.string()), RECORD_INDEX)
+        positions = self._positions(slices.of({one.partition_path for one in places.groups}))
+        is_there = np.array([*map(positions.__contains__, places.groups), True])
+        elsewhere = ~is_there[places.numbers]
+        strange = keys.filter(pa.array(elsewhere))
+        distinct = strange.unique()
+        in_files = self._files.find_anywhere(slices, distinct).first if len(distinct) else None
         positions = self._positions(slices.known)
-        stored = {key: positions.get(group, -1) for key, group in places.items()}
-        stored |= zip(strange, map(int, found), strict=True)
-        return np.array([stored.get(key, -1) for key in asked], np.int64)
+        found = np.array([*(positions.get(one, -1) for one in places.groups), -1], np.int64)
+        found = found[places.numbers]
+        if in_files is not None:
+            found[elsewhere] = in_files[as_numpy(pc.index_in(strange, value_set=distinct))]
+        return found
 
     def _by_index(
         self, index: str, keys: pa.Array, slices_of: Callable[[set[str]], Sequence[FileSlice]]
@@ -95,14 +99,12 @@ class RecordLookup(KeyLookup):
         """Where keys are by the index, in the slices of its partitions; None if it may be wrong."""
         if self._index is None:
             return None
-        asked = keys.to_pylist()
-        places = dict(places_of(self._index, set(asked), index))
-        positions = self._positions(slices_of({one.partition_path for one in places.values()}))
-        strange = places.values() - positions.keys()
+        places = places_of(self._index, keys.cast(pa.string()), index)
+        positions = self._positions(slices_of({one.partition_path for one in places.groups}))
+        strange = {*places.groups} - positions.keys()
         if not strange:
-            stored = {key: positions[group] for key, group in places.items()}
-            found = np.array([stored.get(key, -1) for key in asked], np.int64)
-            return replace(RecordLocations.nowhere(len(keys)), slices=found)
+            found = np.array([*map(positions.__getitem__, places.groups), -1], np.int64)
+            return replace(RecordLocations.nowhere(len(keys)), slices=found[places.numbers])
         self._index = None
         root = self._context.storage.root
         Log(root).warning(

@@ -121,16 +121,20 @@ def _written(
     at = epoch_ms(instant.time, table.properties.timeline_in_utc)
     for index, groups in _by_index(table, {*added, *replaced}).items():
         places: dict[str, FileGroupId] = {}
+        logged: set[str] = set()
         gone: set[str] = set()
         for group in () if changes.is_rewrite else replaced & groups:
             gone.update(before.keys(group).to_pylist())
         for group in (group for group in added if group in groups):
             found, lost = moved_keys(before, after, added[group], instant.time)
             places |= dict.fromkeys(found.to_pylist(), group)
+            logged.update(found.to_pylist() if added[group].log else ())
             gone.update(lost.to_pylist())
         if not (places or gone):
             continue
-        known = dict(places_of(metadata, {*places, *gone}, index))
+        # A base file says which keys are new in it; a log file has those of updates too.
+        asked = pa.array(logged | gone, pa.string())
+        known = places_of(metadata, asked, index).by_key()
         records: Records = {
             key: index_record(group, at) for key, group in places.items() if known.get(key) != group
         }

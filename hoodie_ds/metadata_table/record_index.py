@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
+import numpy as np
+import pyarrow as pa
+
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import UnsupportedTableError
@@ -75,8 +81,8 @@ def indexed_groups(
     if RECORD_INDEX not in metadata.partitions or is_ahead(metadata):
         return None
     indexes = record_indexes(table, paths)
-    places = (place for index in indexes for place in places_of(metadata, keys, index))
-    return frozenset(group for _, group in places)
+    asked = pa.array(keys, pa.string())
+    return frozenset(one for index in indexes for one in places_of(metadata, asked, index).groups)
 
 
 def trusted_index(
@@ -96,13 +102,35 @@ def trusted_index(
     return metadata if next(lacking(metadata), None) is None else None
 
 
-def places_of(
-    metadata: MetadataTable, keys: Collection[str], index: str = RECORD_INDEX
-) -> Iterator[tuple[str, FileGroupId]]:
-    """Yield those of some record keys that an index has, and their file groups."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The file groups that an index has for some record keys.
+
+    `numbers` are those of the keys among the `groups`, -1 for a key that it does not have.
+    """
+
+    keys: pa.Array
+    numbers: Numbers
+    groups: Sequence[FileGroupId]
+
+    def by_key(self) -> dict[str, FileGroupId]:
+        """Return the file group of each key that has one."""
+        there = self.numbers >= 0
+        groups = map(self.groups.__getitem__, self.numbers[there].tolist())
+        return dict(zip(self.keys.filter(pa.array(there)).to_pylist(), groups, strict=True))
+
+    def by_group(self) -> Iterator[tuple[FileGroupId, pa.Array]]:
+        """Yield each file group and its keys."""
+        order = np.argsort(self.numbers, kind="stable")
+        ends = np.searchsorted(self.numbers, np.arange(len(self.groups) + 1), sorter=order)
+        for group, (start, end) in zip(self.groups, pairwise(ends.tolist()), strict=True):
+            yield group, self.keys.take(pa.array(order[start:end]))
+
+
+def places_of(metadata: MetadataTable, keys: pa.Array, index: str = RECORD_INDEX) -> Places:
+    """Return where some record keys (string) are by an index."""
     with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
-        for places in metadata.newest(index, keys, group_of):
-            yield from places.items()
+        return Places(keys, *metadata.newest(index, keys, group_of))
 
 
 def group_of(record: Record) -> FileGroupId:

@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import methodcaller
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX, SECONDARY_INDEX
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
@@ -134,28 +137,43 @@ class MetadataTable:
             yield self._merged(slice_, some) if here else {}
 
     def newest(
-        self, partition: str, keys: Collection[str], make: Callable[[Record], T]
-    ) -> Iterator[dict[str, T]]:
-        """Yield what is made of the newest records of some keys, by file group.
+        self, partition: str, keys: pa.Array, make: Callable[[Record], T]
+    ) -> tuple[Numbers, list[T]]:
+        """Return what is made of the newest records of some keys (string), and its number for each.
 
-        That is of partitions in which a newer record takes the place of an older one. Records of
-        many keys that are the same are read once.
+        That is -1 for a key without one. In such a partition a newer record takes the place of an
+        older one. Records of many keys that are the same are read once.
         """
-        slices = self.slices(partition)
-        for slice_, here in zip(slices, _spread(partition, slices, keys), strict=True):
-            if not here:
-                continue
-            wanted, found = sorted(map(str.encode, here)), dict[bytes, T]()
-            if slice_.base is not None:
-                with self.opened(slice_.base) as file:
-                    found |= _Records.of(file, slice_.base).newest(wanted, make)
-            for change in self._changes(slice_):
-                if isinstance(change, _Records):
-                    found |= change.newest(wanted, make)
-                else:
-                    for key in change:
-                        found.pop(key.encode(), None)
-            yield dict(zip(map(bytes.decode, found), found.values(), strict=True))
+        slices, made = self.slices(partition) if len(keys) else [], _Made(make)
+        found, every = np.full(len(keys), -1), np.arange(len(keys))
+        numbers = _file_groups(partition, slices, keys)
+        for number, slice_ in enumerate(slices):
+            here = every if numbers is None else np.flatnonzero(numbers == number)
+            wanted = keys.take(pa.array(here)).cast(pa.binary())
+            order = pc.sort_indices(wanted)
+            wanted, here = wanted.take(order), here[as_numpy(order)]
+            is_first = np.ones(len(here), np.bool_)
+            is_first[1:] = as_numpy(pc.not_equal(wanted[1:], wanted[:-1]))
+            newest = self._newest(slice_, wanted.filter(pa.array(is_first)), made)
+            of_key = newest[np.cumsum(is_first) - 1]
+            found[here[of_key >= 0]] = of_key[of_key >= 0]
+        return made.only(found)
+
+    def _newest(self, slice_: FileSlice, keys: pa.Array, made: _Made[T]) -> Numbers:
+        """The numbers of what is made of the newest records of some sorted keys."""
+        found = np.full(len(keys), -1)
+        if not len(keys):
+            return found
+        if slice_.base is not None:
+            with self.opened(slice_.base) as file:
+                _Records.of(file, slice_.base).find(keys, made, found)
+        for change in self._changes(slice_):
+            if isinstance(change, _Records):
+                change.find(keys, made, found)
+            else:
+                gone = pc.index_in(pa.array(change, pa.binary()), value_set=keys)
+                found[as_numpy(gone.drop_null())] = -1
+        return found
 
     def keys_starting_with(
         self, partition: str, prefixes: Collection[str], are_hashed: bool, most: int
@@ -316,41 +334,61 @@ class _Records:
                 key = raw.decode()
                 yield key, read(key, value)
 
-    def newest(self, wanted: Collection[bytes], make: Callable[[Record], T]) -> dict[bytes, T]:
-        """Return what is made of the records of some keys."""
-        read, found = self._reader(), dict[bytes, T]()
-        made = _Made(lambda value: make(read("", value)))
+    def find(self, keys: pa.Array, made: _Made[T], found: Numbers) -> None:
+        """Set the numbers of what is made of the records of some sorted keys."""
+        read = self._reader()
         with damage_in(self.path):
-            for keys, values in self.file.get_by_block(wanted):
-                found.update(zip(keys, map(made.__getitem__, values), strict=True))
-        return found
+            for at, values in self.file.find(keys):
+                found[at] = made.numbers(values, read)
 
     def _reader(self) -> Callable[[str, bytes], Record]:
         return record_reader(schema_of(self.schema, self.path), self.path)
 
 
-class _Made(dict[bytes, T]):
-    """What is made of values, of each once."""
+class _Made(Generic[T]):
+    """What is made of records, of each once, and its numbers."""
 
-    def __init__(self, make: Callable[[bytes], T]) -> None:
-        super().__init__()
+    def __init__(self, make: Callable[[Record], T]) -> None:
         self._make = make
+        self._numbers: dict[T, int] = {}
 
-    def __missing__(self, value: bytes) -> T:
-        made = self[value] = self._make(value)
-        return made
+    def numbers(self, values: pa.Array, read: Callable[[str, bytes], Record]) -> Numbers:
+        """Return the number of what is made of each value (binary) of a file."""
+        encoded = values.dictionary_encode()
+        made = (self._make(read("", value)) for value in encoded.dictionary.to_pylist())
+        known = self._numbers
+        numbers = np.array([known.setdefault(one, len(known)) for one in made], np.int64)
+        found: Numbers = numbers[as_numpy(encoded.indices)]
+        return found
+
+    def only(self, numbers: Numbers) -> tuple[Numbers, list[T]]:
+        """Return what some numbers, or -1, are of, and its numbers without others."""
+        used = np.flatnonzero(np.bincount(numbers + 1, minlength=1)[1:])
+        renumbered = np.full(len(self._numbers) + 1, -1)
+        renumbered[used] = np.arange(len(used))
+        every = [*self._numbers]
+        return renumbered[numbers], [every[number] for number in used.tolist()]
+
+
+def _file_groups(
+    partition: str, slices: Sequence[FileSlice], keys: pa.Array, are_hashed: bool = True
+) -> Numbers | None:
+    """Return which slice each of some keys may be in; None if its hash does not say so."""
+    ids = [slice_.group.file_id for slice_ in slices]
+    are_hashed = are_hashed and len(ids) > 1
+    if not are_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
+        return None
+    return file_groups_of(keys, len(slices))
 
 
 def _spread(
     partition: str, slices: Sequence[FileSlice], keys: Collection[str], are_hashed: bool = True
 ) -> Sequence[Collection[str]]:
-    """Return which of some keys may be in each file group: those whose hash says so, if it does."""
-    ids = [slice_.group.file_id for slice_ in slices]
-    are_hashed = are_hashed and len(ids) > 1
-    if not are_hashed or ids != [file_id(partition, number) for number in range(len(ids))]:
+    """Return which of some keys may be in each file group."""
+    numbers = _file_groups(partition, slices, pa.array(keys, pa.string()), are_hashed)
+    if numbers is None:
         return [keys] * len(slices)
     found: list[list[str]] = [[] for _ in slices]
-    numbers = file_groups_of(pa.array(keys, pa.string()), len(slices))
     for key, number in zip(keys, numbers.tolist(), strict=True):
         found[number].append(key)
     return found

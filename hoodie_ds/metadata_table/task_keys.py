@@ -354,10 +354,7 @@ def _stored(metadata: MetadataTable, index: str, keys: pa.Array) -> Mapping[File
     found: dict[FileGroupId, list[pa.Array]] = {}
     keys = keys.take(pc.sort_indices(keys))  # so each block is read about once
     for start in range(0, len(keys), _KEYS_AT_ONCE):
-        part: dict[FileGroupId, list[str]] = {}
-        some = keys.slice(start, _KEYS_AT_ONCE).to_pylist()
-        for key, group in places_of(metadata, some, index):
-            part.setdefault(group, []).append(key)
-        for group, there in part.items():
-            found.setdefault(group, []).append(pa.array(there, pa.string()))
+        places = places_of(metadata, keys.slice(start, _KEYS_AT_ONCE), index)
+        for group, there in places.by_group():
+            found.setdefault(group, []).append(there)
     return {group: pa.concat_arrays(pieces) for group, pieces in found.items()}

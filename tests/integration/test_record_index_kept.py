@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from string import ascii_lowercase
 
+import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
@@ -15,7 +16,7 @@ from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.config.properties import keys
 from hoodie_ds.errors import HoodieError, OptionError
 from hoodie_ds.metadata_table.follower import MetadataFollower
-from hoodie_ds.metadata_table.record_index import group_of, places_of
+from hoodie_ds.metadata_table.record_index import Places, group_of, places_of
 from hoodie_ds.metadata_table.stored import MetadataTable
 from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.reader.pinned_table import PinnedTable
@@ -117,7 +118,12 @@ def assert_indexed(storage: Storage) -> None:
         asked = {*places, *ascii_lowercase}  # those of rows that are gone too
         found = {key: group_of(one) for key, one in metadata.by_key(name, asked).items()}
         assert found == places
-        assert dict(places_of(metadata, asked, name)) == places
+        known = places_of(metadata, pa.array([*asked, *asked]), name)  # a key may come twice
+        assert known.by_key() == places
+        assert known.numbers[: len(asked)].tolist() == known.numbers[len(asked) :].tolist()
+        assert {group: set(some.to_pylist()) for group, some in known.by_group()} == {
+            group: {key for key in places if places[key] == group} for group in places.values()
+        }
 
 
 def assert_values_indexed(table: Table, metadata: MetadataTable) -> None:
@@ -248,6 +254,24 @@ def test_deletes_of_unknown_keys_leave_the_index_alone(tmp_path: Path) -> None:
     table.delete(trips(("unknown", "x", 1, None)))
     table.upsert(trips(("a", "x", 2, 2.0)))
     assert set(logs.iterdir()) == before
+    assert_indexed(open_storage(str(tmp_path)))
+
+
+def test_a_commit_looks_up_no_key_that_a_base_file_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[pa.Array] = []
+
+    def looked_up(metadata: MetadataTable, keys: pa.Array, name: str) -> Places:
+        asked.append(keys)
+        return places_of(metadata, keys, name)
+
+    monkeypatch.setattr("hoodie_ds.metadata_table.record_changes.places_of", looked_up)
+    table = begun(tmp_path, "9", "COPY_ON_WRITE")
+    table.upsert(trips(("a", "x", 1, 1.0), ("b", "x", 1, 1.0)))
+    table.upsert(trips(("b", "x", 2, 1.0), ("c", "x", 2, 1.0)))
+    table.delete(trips(("a", "x", 3, None)))
+    assert pa.chunked_array(asked, pa.string()).to_pylist() == ["a"]
     assert_indexed(open_storage(str(tmp_path)))
 
 

@@ -565,7 +565,7 @@ HFILES = [
     ),
     Mutant(
         "a key that was deleted is still where the record index had it",
-        Text("found.pop(key.encode(), None)", "pass"),
+        Text("found[as_numpy(gone.drop_null())] = -1", "pass"),
         "tests/integration/test_record_index_kept.py"
         "::test_a_table_of_buckets_with_inserts_in_log_files[9]",
         "a row of a deleted key is written to a file group that does not have it",
@@ -578,7 +578,9 @@ HFILES = [
     ),
     Mutant(
         "keys are searched in one block that are in the next",
-        within("_Wanted.of", bisect_left=lambda keys, key, at: max(at, bisect_left(keys, key) - 1)),
+        within(
+            "_Wanted.range", bisect_left=lambda keys, key, at: max(at, bisect_left(keys, key) - 1)
+        ),
         f"{_HFILES}::test_what_is_looked_up_is_found",
         "keys of the metadata table are not found, and their rows are written twice",
     ),
@@ -649,7 +651,10 @@ RECORD_LOOKUPS = [
     ),
     Mutant(
         "a key whose file group is gone counts as new",
-        Text("dict(places_of(self._index, set(asked), index))", "{}"),
+        Text(
+            "strange = {*places.groups} - positions.keys()",
+            "strange, positions = (), {one: positions.get(one, -1) for one in places.groups}",
+        ),
         f"{_LOOKED_UP}::test_a_key_in_a_file_group_that_is_not_there_is_looked_up_in_files",
         "a damaged index has keys stored twice",
     ),
@@ -1441,10 +1446,7 @@ SENT_TO_TASKS = [
     ),
     Mutant(
         "a key whose file group is gone goes where its hash says",
-        Text(
-            "strange = [key for key, group in places.items() if group not in positions]",
-            "strange = []",
-        ),
+        Text("elsewhere = ~is_there[places.numbers]", "elsewhere = np.zeros(len(keys), np.bool_)"),
         f"{_TO_TASKS}::test_a_key_in_a_file_group_that_is_not_there_goes_where_files_have_it",
         "no row is written until the index is dropped",
     ),
@@ -1640,6 +1642,24 @@ METADATA_TABLES = [
         Text("return keys.filter(pa.array(first)), of_key[first]", "return keys, of_key"),
         f"{_OF_TASKS}::test_a_task_with_many_keys_puts_them_part_by_part",
         "a bulk of inserts fails",
+    ),
+    Mutant(
+        "of a key that is looked up twice one is found",
+        Text("is_first[1:] = as_numpy(pc.not_equal(wanted[1:], wanted[:-1]))", "pass"),
+        f"{_INDEX_KEPT}::test_a_commit_looks_up_no_key_that_a_base_file_adds",
+        "a key of which a batch has two rows is inserted a second time",
+    ),
+    Mutant(
+        "all keys of a log file have entries",
+        Text("logged.update(found.to_pylist() if added[group].log else ())", "pass"),
+        f"{_INDEX_KEPT}::test_deletes_of_unknown_keys_leave_the_index_alone",
+        "the index grows with each update",
+    ),
+    Mutant(
+        "a commit looks all new keys up",
+        Text("logged.update(found.to_pylist() if added[group].log else ())", "logged |= {*places}"),
+        f"{_INDEX_KEPT}::test_a_commit_looks_up_no_key_that_a_base_file_adds",
+        "a commit takes longer with each log file of the index",
     ),
     Mutant(
         "a rollback leaves the record indexes of partitions alone",
@@ -3291,7 +3311,7 @@ READS = [
     Mutant(
         "keys are looked up in another file group than Hudi's",
         within(
-            "stored._spread",
+            "stored._file_groups",
             file_groups_of=lambda keys, groups: pc.binary_length(keys).to_numpy() % groups,
         ),
         f"{METADATA_GOLDEN}::test_the_record_index_has_the_file_group_of_each_key",

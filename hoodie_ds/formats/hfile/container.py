@@ -23,8 +23,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.formats.hfile.protobuf import read_delimited, read_fields
 
@@ -105,6 +107,26 @@ class Entries:
         """Return the keys and the values of all entries, or of some."""
         values = self._parts(self.values[numbers], self.value_ends[numbers])
         return self.rows(numbers), values
+
+    def find(self, rows: pa.Array, are_in_order: bool) -> tuple[Numbers, pa.Array]:
+        """Return the numbers of those of some sorted keys (binary) that are there, and the values.
+
+        See `among`.
+        """
+        numbers: list[int] | slice = slice(None)
+        if are_in_order and len(rows) * _SEARCH_COST <= len(self.keys):
+            numbers = [*self.among(rows.to_pylist(), are_in_order)]
+        keys = self._column(self.keys[numbers], self.key_ends[numbers])
+        values = self._column(self.values[numbers], self.value_ends[numbers])
+        at = pc.index_in(keys, value_set=rows)
+        return as_numpy(at.drop_null()), values.filter(at.is_valid())
+
+    def _column(self, starts: Numbers, ends: Numbers) -> pa.Array:
+        """Parts of the content, which ascend: every other one, as what is between is one too."""
+        bounds = np.stack([starts, ends], axis=1).astype(np.int32).reshape(-1)
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(self.content)]
+        every = pa.Array.from_buffers(pa.binary(), max(0, len(bounds) - 1), buffers)
+        return every.take(pa.array(np.arange(0, len(every), 2)))
 
     def _parts(self, starts: Numbers, ends: Numbers) -> list[bytes]:
         content, bounds = self.content, zip(starts.tolist(), ends.tolist(), strict=True)

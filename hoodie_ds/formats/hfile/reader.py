@@ -16,6 +16,9 @@ from functools import cached_property
 from itertools import compress
 from typing import BinaryIO, Final, TypeAlias
 
+import pyarrow as pa
+
+from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.hfile import container
 from hoodie_ds.formats.hfile.container import Block, Codec, Entries, Trailer
@@ -83,12 +86,21 @@ class HFile:
 
         Only blocks in which keys may be are read, each once.
         """
-        for found in self.get_by_block(keys):
+        for found in self._matching(_Wanted(keys)):
             yield from zip(*found, strict=True)
 
-    def get_by_block(self, keys: Collection[bytes]) -> Iterator[tuple[list[bytes], list[bytes]]]:
-        """Yield the keys that `get_many` yields and their values, those of a block at a time."""
-        return self._matching(_Wanted(keys))
+    def find(self, keys: pa.Array) -> Iterator[tuple[Numbers, pa.Array]]:
+        """Yield the numbers of those of some keys that are there, and their values (binary).
+
+        The keys (binary) are sorted, each once. As `get_many`, those of a block at a time.
+        """
+        wanted = _Wanted(keys.to_pylist())
+        with self._damage():
+            for entries, end in self._blocks(wanted):
+                entries.check_order()
+                start, stop = wanted.range(end)
+                numbers, values = entries.find(keys[start:stop], not wanted.depend_on_order)
+                yield numbers + start, values
 
     def scan_prefixes(self, prefixes: Collection[bytes]) -> Iterator[Entry]:
         """Yield the entries whose keys begin with one of some prefixes, in the order of the file.
@@ -236,10 +248,15 @@ class _Wanted:
 
     def of(self, entries: Entries, end: bytes | None) -> Iterator[int]:
         """Yield the numbers of the entries of a block that are looked up; see `HFile._blocks`."""
+        start, stop = self.range(end)
+        return entries.among(self._keys[start:stop], not self.depend_on_order)
+
+    def range(self, end: bytes | None) -> tuple[int, int]:
+        """Return which of them may be in a block; see `HFile._blocks`."""
         if self.depend_on_order:
-            return entries.among(self._keys, are_in_order=False)
-        until = None if end is None else bisect_left(self._keys, end, self._at)
-        return entries.among(self._keys[self._at : until], are_in_order=True)
+            return 0, len(self._keys)
+        stop = len(self._keys) if end is None else bisect_left(self._keys, end, self._at)
+        return self._at, stop
 
 
 class _Prefixes(_Wanted):

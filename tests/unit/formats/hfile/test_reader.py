@@ -5,10 +5,12 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TypeAlias
 from unittest.mock import patch
 
 import fastavro
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +119,12 @@ def test_what_is_looked_up_is_found(layout: str, codec: Codec, data: st.DataObje
     for cost, few in zip((0, 1 << 20), FEW, strict=True):
         with patch.multiple(container, _SEARCH_COST=cost, _FEW_BYTES=few):
             assert list(file.get_many(wanted)) == [e for e in entries if e[0] in wanted]
+            keys = sorted({*wanted})
+            parts = (
+                zip(*columns, strict=True) for columns in file.find(pa.array(keys, pa.binary()))
+            )
+            found = {keys[at]: value.as_py() for at, value in chain.from_iterable(parts)}
+            assert found == {key: value for key, value in entries if key in wanted}
     begun = [entry for entry in entries if entry[0].startswith(tuple(wanted))]
     assert list(file.scan_prefixes(wanted)) == begun
 
