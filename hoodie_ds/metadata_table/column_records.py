@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -250,6 +251,7 @@ def _type(ordinal: int, version: str, more: str | None = None) -> Record | None:
     return {"typeOrdinal": ordinal, "additionalInfo": more}
 
 
+@lru_cache(maxsize=256)
 def _stored_as(kind: pa.DataType) -> tuple[str, int]:
     if pa.types.is_timestamp(kind):
         return "3", _TIMESTAMPS[kind.unit] + (0 if kind.tz else _LOCAL)

@@ -17,7 +17,7 @@ from hoodie_ds.columns.java_order import java_order
 from hoodie_ds.formats.avro.container import DatumWriter
 from hoodie_ds.formats.avro.decoder import DatumReader
 from hoodie_ds.formats.avro.tree import AvroType, Kind, parse_avro
-from hoodie_ds.metadata_table.record_schema import record_schema
+from hoodie_ds.metadata_table.record_schema import NAMES, VALUE_TYPE, WRAPPERS, record_schema
 
 Record: TypeAlias = dict[str, Any]
 Change: TypeAlias = tuple[str, Record | None]
@@ -66,7 +66,21 @@ def encode_record(record: Record) -> bytes:
 
     Fields that it lacks are null. The same record gives the same bytes.
     """
-    return _writer().write({**record, "key": ""}, "the metadata table")
+    return _writer().write({**record, "key": "", **_named(record)}, "the metadata table")
+
+
+def _named(record: Record) -> Record:
+    """The parts of a record, with the names of those that the encoder would have to compare."""
+    parts = {name: record[name] for name in NAMES if record.get(name) is not None}
+    if STATS in parts:
+        ends = {end: _with_name(parts[STATS][end]) for end in ("minValue", "maxValue")}
+        kind = parts[STATS].get("valueType")
+        parts[STATS] = {**parts[STATS], **ends, "valueType": kind and (VALUE_TYPE, kind)}
+    return {name: (NAMES[name], part) for name, part in parts.items()}
+
+
+def _with_name(wrapped: Record | None) -> tuple[str, Record] | None:
+    return None if wrapped is None else (WRAPPERS[next(iter(wrapped))], wrapped)
 
 
 @cache

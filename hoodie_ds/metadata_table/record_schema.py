@@ -25,6 +25,19 @@ _WRAPPED: Final = {
     "LocalDate": "int",
 }
 """What the wrappers of values hold, in the order of the unions' branches, which begins with 1."""
+_MODEL: Final = "org.apache.hudi.avro.model"
+WRAPPERS: Final = {
+    str(branch): f"{_MODEL}.{name}Wrapper" for branch, name in enumerate((*_WRAPPED, "Array"), 1)
+}
+"""The names of the wrappers, by the numbers of the unions' branches."""
+VALUE_TYPE: Final = f"{_MODEL}.HoodieValueTypeInfo"
+NAMES: Final = {
+    "BloomFilterMetadata": f"{_MODEL}.HoodieMetadataBloomFilter",
+    "ColumnStatsMetadata": f"{_MODEL}.HoodieMetadataColumnStats",
+    "recordIndexMetadata": f"{_MODEL}.HoodieRecordIndexInfo",
+    "SecondaryIndexMetadata": f"{_MODEL}.HoodieSecondaryIndexInfo",
+}
+"""The names of the records that fields hold."""
 _DEFAULTS: Final = {"isTightBound": False, "fileIdEncoding": 0}
 _META: Final = ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
 
@@ -69,7 +82,7 @@ def record_schema(*, numbered: bool = False, has_meta_fields: bool = True) -> st
         ),
     }
     schema = _record("HoodieMetadataRecord", **fields)
-    return json.dumps({**schema, "namespace": "org.apache.hudi.avro.model"}, separators=(",", ":"))
+    return json.dumps({**schema, "namespace": _MODEL}, separators=(",", ":"))
 
 
 def _statistics(numbered: bool) -> dict[str, Any]:

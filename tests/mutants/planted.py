@@ -3189,6 +3189,14 @@ READS = [
         "partitions with matching decimals are skipped",
     ),
     Mutant(
+        "days are stored in the wrapper of numbers",
+        Text(
+            "WRAPPERS[next(iter(wrapped))], wrapped", 'WRAPPERS["2"], {"2": [*wrapped.values()][0]}'
+        ),
+        "tests/unit/metadata_table/test_record_schema.py::test_each_value_is_in_its_wrapper[8-7]",
+        "Hudi skips files that have rows with the day",
+    ),
+    Mutant(
         "days of the other calendar are compared",
         Text("return value if value >= _FIRST_DAY else None", "return value"),
         "tests/unit/metadata_table/test_statistics.py"

@@ -64,6 +64,29 @@ def test_a_record_is_encoded_as_hudi_has_it(name: str) -> None:
         assert encode_record(record) == value, (path, key)
 
 
+@pytest.mark.parametrize(
+    ("branch", "value"),
+    [(1, True), *((n, 7) for n in (2, 3, 8, 10, 11, 12)), *((n, 0.5) for n in (4, 5)),
+     *((n, b"\1") for n in (6, 9)), (7, "a"), (13, [{"2": 1}, {"7": "b"}])],
+)  # fmt: skip
+def test_each_value_is_in_its_wrapper(branch: int, value: object) -> None:
+    end = {str(branch): value}
+    counts = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
+    statistics = {
+        "fileName": "f",
+        "columnName": "c",
+        "minValue": end,
+        "maxValue": end,
+        **dict.fromkeys(counts, 1),
+        "isDeleted": False,
+        "isTightBound": False,
+        "valueType": None,
+    }
+    record = {"type": 3, "ColumnStatsMetadata": statistics}
+    found = record_reader(SCHEMA, "f")("k", encode_record(record))
+    assert found["ColumnStatsMetadata"] == statistics
+
+
 def test_the_schema_is_that_of_hudi() -> None:
     schemas = {schema for name in NAMES for *_, schema in entries(name)}
     assert [without_docs(json.loads(schema)) for schema in schemas] == [json.loads(SCHEMA)]
