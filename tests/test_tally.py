@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import tally
+from tests.tiers import AT_NIGHT
 
 ROOT = Path(__file__).parents[1]
 COUNTING = """
@@ -28,7 +29,7 @@ def test_some(n, _before):
 """
 
 
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=AT_NIGHT)])
 def test_what_all_workers_counted_is_added_up(tmp_path: Path, workers: int) -> None:
     (tmp_path / "test_some.py").write_text(COUNTING)
     written = tmp_path / "new" / "tally.json"
