@@ -44,6 +44,7 @@ from hoodie_ds.log import Log
 from hoodie_ds.reader.declared_schema import declared_batches
 from hoodie_ds.reader.logged_rows import LoggedRows
 from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.reader.pruner import Pruner
 from hoodie_ds.reader.query import open_query
 from hoodie_ds.reader.scan_plan import Executor, ScanTask
 from hoodie_ds.reader.scanner import chosen_columns
@@ -208,7 +209,9 @@ class _Scan:
             frames.append(with_nan(self._parquet(plain), self.schema))
         if merged:
             frames.append(self._kept(merged))
-            rows = SliceRows(self._logged, arrow_schema(self.schema), self.predicate)
+            # Not the plan's, which notes what it is asked: rows are persisted by what makes them.
+            pruner = self.pinned.pruner(self.predicate)
+            rows = SliceRows(self._logged, arrow_schema(self.schema), self.predicate, pruner)
             logged = self._persisted(rows, merged, self.schema, sum(map(_log_bytes, merged)))
             frames.append(with_nan(logged, self.schema))
         if whole or not frames:
@@ -335,10 +338,11 @@ class SliceRows:
     logged: LoggedRows
     columns: pa.Schema
     predicate: Predicate
+    pruner: Pruner | None
 
     def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
         """Yield them."""
-        rows = self.logged.read(task.slice, self.columns.names)
+        rows = self.logged.read(task.slice, self.columns.names, self.pruner)
         pieces = (matching(piece, self.predicate) for piece in rows)
         yield from declared_batches(pieces, self.columns, BATCH_ROWS)
 

@@ -26,9 +26,10 @@ from hoodie_ds.record.merge.hook_merger import AnyMerge, AnyMerger, merger_of
 from hoodie_ds.record.merge.merger import Merger, RecordSet
 from hoodie_ds.record.merge.partial_merger import PartialMerge, PartialMerger
 from hoodie_ds.slices.base_rows import BaseRows
+from hoodie_ds.slices.keyed_records import KeyedRecords
 from hoodie_ds.slices.late_columns import Places, rows_at
 from hoodie_ds.slices.located_records import outcome_by_positions
-from hoodie_ds.slices.log_reader import HELD_BYTES, BlockRecords, LogReader, OpenLogs
+from hoodie_ds.slices.log_reader import HELD_BYTES, BlockRecords, ColumnsOf, LogReader, OpenLogs
 from hoodie_ds.slices.merge_outcomes import BlockId, MergeOutcome, Positions, merge_outcomes
 from hoodie_ds.table.block_order import BlockPlace
 from hoodie_ds.table.checksums import open_footer
@@ -173,21 +174,18 @@ class FileSliceReader:
         """
         is_alone = counts is None and changes is None and lacking is None
         counts = counts or MergeCounts()
-        # Which rows lack columns must not depend on the requested columns.
-        whole = columns if lacking is None else self.schema.names
         with naming_remedies(self.view.storage, self.view.timeline):
             logs = self.open_logs(slice_)
-            key = None
-            if self.remembers and is_alone and (pruner is None or pruner.keys is None):
-                key = self.outcome_key(slice_, logs)
-            known = None if key is None else self.outcome(slice_, logs, columns, pruner)
-            if known is not None:
-                yield from self._known(slice_, *known, columns, keep_dictionaries, pruner)
+            keeps = self.remembers and is_alone and self.outcome_key(slice_, logs) is not None
+            if keeps and (pruner is None or pruner.keys is None):
+                yield from self._remembered(slice_, logs, columns, keep_dictionaries, pruner)
                 return
-            places = None if key is None else Places()
-            logged, fetched, places = self._fetched(
-                slice_, logs, columns, whole, counts, pruner, places
-            )
+            # Which rows lack columns must not depend on the requested columns.
+            whole = columns if lacking is None else self.schema.names
+            fetched = whole if logs.are_partial else columns
+            is_late = self._is_late(slice_, logs)
+            places = Places() if is_late else None
+            logged = self.logged(slice_, logs, () if is_late else fetched, counts, pruner, places)
             if logged is None:
                 if not columns and slice_.base is not None:
                     slice_ = replace(slice_, base=replace(slice_.base, checksum=None))
@@ -196,39 +194,42 @@ class FileSliceReader:
                 return
             assert part == WHOLE, slice_
             merge = logged[0].over(logged[1])
-            staying: list[Mask] = []
             with self._base(slice_, keep_dictionaries, pruner) as base:
                 keys = logged[1].rows.column(RECORD_KEY)
                 for rows, keep in self._merged(base, merge, keys, fetched):
-                    if key is not None:
-                        staying.append(keep)
                     if changes is not None:
                         changes.removed(rows.filter(pa.array(~keep)))
                     yield rows.filter(pa.array(keep)).select(columns)
-            found, added = self._added(slice_, logs, columns, merge, places, lacking)
-            for new in added:
+            for new in self._added(slice_, logs, columns, merge, places, lacking):
                 if changes is not None:
                     changes.added(new)
                 yield new.select(columns)
-            if key is not None and found is not None:
-                merge_outcomes(self.view.storage).put(key, MergeOutcome.of(staying, found))
             counts.updates, counts.deletes = merge.num_updates, merge.num_deletes
 
-    def _known(
+    def _remembered(
         self,
         slice_: FileSlice,
-        outcome: MergeOutcome,
-        logged: Iterator[pa.Table],
+        logs: OpenLogs,
         columns: Sequence[str],
         keep_dictionaries: bool,
         pruner: RowPruner | None,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a slice whose merge has a known outcome."""
-        if not columns:
-            yield without_columns(outcome.num_live)
+        """Yield the rows of a slice by the outcome of its merge, which is found if it is not known.
+
+        What `pruner` rules out by statistics is left out once it is known which rows it hides.
+        """
+        known = self.outcome(slice_, logs, columns, pruner)
+        if known is not None and not columns:
+            yield without_columns(known[0].num_live)
             return
-        with self._base(slice_, keep_dictionaries, pruner, is_merged=False) as base:
-            yield from base.staying(columns, outcome.staying())
+        pruned = None if known is None else pruner
+        with self._base(slice_, keep_dictionaries, pruned, is_merged=False) as base:
+            outcome, logged = known or self.outcome_by_keys(slice_, logs, columns, base, pruner)
+            if not columns:
+                yield without_columns(outcome.num_live)
+                return
+            shown = base if known is not None else self._pruned(base, slice_, pruner, False)
+            yield from shown.staying(columns, outcome.staying())
         yield from logged
 
     def _added(
@@ -239,51 +240,25 @@ class FileSliceReader:
         merge: AnyMerge,
         places: Places | None,
         lacking: list[pa.Array] | None,
-    ) -> tuple[Positions | None, Iterator[pa.Table]]:
+    ) -> Iterator[pa.Table]:
         """The rows that come from log files, once those of the base file are merged.
 
-        With them their places, if they were marked.
+        `places` are those of records with compared columns only.
         """
         if lacking is not None and isinstance(merge, PartialMerge):
-            return None, iter([merge.complete_rows(lacking)])
+            return iter([merge.complete_rows(lacking)])
         rows = merge.new_rows()
-        found = None if places is None else places.of(rows)
-        if found is not None and self._exceeds_memory(slice_):
-            return found, self.rows_at(logs, found, columns)
-        return found, iter([rows])
-
-    def _fetched(
-        self,
-        slice_: FileSlice,
-        logs: OpenLogs,
-        columns: Sequence[str],
-        whole: Sequence[str],
-        counts: MergeCounts,
-        pruner: RowPruner | None,
-        places: Places | None,
-    ) -> tuple[tuple[AnyMerger, RecordSet] | None, Sequence[str], Places | None]:
-        """What `logged` returns, the columns that it has, and the places of the records.
-
-        Those columns are `columns`, or the compared ones if there may be no room for others; if log
-        files have rows of some columns only, all of `whole`.
-        """
-        is_late = isinstance(self.merger, Merger) and self._exceeds_memory(slice_)
-        if is_late and places is None:
-            places = Places()
-        logged = self.logged(
-            slice_, logs, () if is_late else columns, whole, counts, pruner, places
-        )
-        if logged is not None and isinstance(logged[0], PartialMerger):
-            return logged, whole, None
-        return logged, columns, places
+        if places is None:
+            return iter([rows])
+        return self.rows_at(slice_, logs, places.of(rows), columns)
 
     def rows_at(
         self,
+        slice_: FileSlice,
         logs: OpenLogs,
         places: Positions,
         columns: Sequence[str],
         pruner: RowPruner | None = None,
-        partition_path: str = "",
     ) -> Iterator[pa.Table]:
         """Yield the rows at some places of log files, without blocks that `pruner` rules out."""
         if not columns:
@@ -292,22 +267,39 @@ class FileSliceReader:
         reader = LogReader(
             self.view, schema, (), None, held_bytes=self.held_bytes, history=self.history
         )
-        skipped: set[BlockId] = set()
+        skipped = set[BlockId]()
+        columns_of = self._columns_of(slice_, columns, (), pruner, skipped)
+        return rows_at(reader.records(logs, places, columns_of), places, skipped)
 
-        def is_needed(place: BlockPlace, block: LogBlock) -> bool:
-            if pruner is None or self._may_match(place, block, pruner, partition_path):
-                return True
-            skipped.add((place.log.path, place.number))
-            return False
+    def _columns_of(
+        self,
+        slice_: FileSlice,
+        columns: Sequence[str],
+        others: Sequence[str],
+        pruner: RowPruner | None,
+        ruled_out: set[BlockId],
+    ) -> ColumnsOf | None:
+        """Which columns to read of each block: `others` of those that `pruner` rules out.
 
-        return rows_at(reader.records(logs, places, is_needed), places, skipped)
+        These are added to `ruled_out`.
+        """
+        if pruner is None:
+            return None
+
+        def columns_of(place: BlockPlace, block: LogBlock) -> Sequence[str]:
+            if self._may_match(place, block, pruner, slice_.group.partition_path):
+                return columns
+            ruled_out.add((place.log.path, place.number))
+            return others
+
+        return columns_of
 
     def _may_match(
         self, place: BlockPlace, block: LogBlock, pruner: RowPruner, partition_path: str
     ) -> bool:
         """Whether a block may have rows that are needed, by the statistics of its Parquet file.
 
-        That is asked once it is known which of its rows count: others hide rows, whatever they are.
+        Others hide rows nevertheless, whatever they are.
         """
         if place.block_type is not BlockType.PARQUET_DATA:
             return True
@@ -328,7 +320,8 @@ class FileSliceReader:
         Rows of commits that do not count are no rows of the slice, and mergers of complete rows
         make rows that are in no file.
         """
-        if not isinstance(self.merger, Merger) or self.only_commits is not None or not logs.places:
+        is_plain = isinstance(self.merger, Merger) and not logs.are_partial
+        if not is_plain or self.only_commits is not None or not logs.places:
             return None
         types = tuple((field.name, str(field.type)) for field in self.compared)
         rule = self.merger, self.ordering_fields, self.delete_marker, types, self.history.version
@@ -352,51 +345,78 @@ class FileSliceReader:
         outcomes = merge_outcomes(self.view.storage)
         known = outcomes.get(key)
         if known is not None:
-            partition = slice_.group.partition_path
-            return known, self.rows_at(logs, known.records, columns, pruner, partition)
+            return known, self.rows_at(slice_, logs, known.records, columns, pruner)
         if base is None or any(p.positions_base != base.name.instant_time for p in logs.places):
             return None
         compared = pa.schema([f for f in self.compared if f.name != RECORD_KEY])
-        is_late = self._exceeds_memory(slice_)
-        names = {*compared.names, *(() if is_late else columns)} or {self.schema.names[0]}
+        is_late, places = self._is_late(slice_, logs), Places()
+        fewest = compared.names or self.schema.names[:1]
+        names = {*fewest, *(() if is_late else columns)}
         schema = pa.schema([field for field in self.schema if field.name in names])
-        blocks = replace(self._log_reader(()), schema=schema, virtual_keys=None).records(logs)
+        reader = replace(self._log_reader(()), schema=schema, virtual_keys=None)
+        columns_of = self._columns_of(slice_, schema.names, fewest, pruner, places.hidden)
+        blocks = reader.records(logs, columns_of=None if is_late else columns_of)
         with self.view.storage.open_input(base.path) as source:
             renaming = self.history.renaming(base.name.instant_time)
             stored = BaseFileReader(
                 source, self.schema, base.path, trusted=base.trusted, renaming=renaming
             )
             found = outcome_by_positions(
-                blocks, self.merger, self.ordering_fields, compared, stored
+                blocks, places, self.merger, self.ordering_fields, compared, stored
             )
         if found is None:
             return None
         outcomes.put(key, found[0])
         if is_late:
-            return found[0], self.rows_at(logs, found[0].records, columns)
-        return found[0], iter([found[1].select(columns)])
+            return found[0], self.rows_at(slice_, logs, found[0].records, columns, pruner)
+        return found[0], iter([places.shown(found[1]).select(columns)])
+
+    def outcome_by_keys(
+        self,
+        slice_: FileSlice,
+        logs: OpenLogs,
+        columns: Sequence[str],
+        base: BaseRows,
+        pruner: RowPruner | None = None,
+    ) -> tuple[MergeOutcome, Iterator[pa.Table]]:
+        """Return what `outcome` does, by the record keys of the base file; it is remembered."""
+        places, is_late = Places(), self._is_late(slice_, logs)
+        fetched = () if is_late else columns
+        logged = self.logged(slice_, logs, fetched, MergeCounts(), pruner, places)
+        assert logged is not None, slice_
+        stays, rows = self.keyed(logged[1]).over(base)
+        outcome = MergeOutcome.of(stays, places.of(rows))
+        merge_outcomes(self.view.storage).put(self.outcome_key(slice_, logs), outcome)
+        if is_late:
+            return outcome, self.rows_at(slice_, logs, outcome.records, columns, pruner)
+        return outcome, iter([places.shown(rows).select(columns)])
+
+    def keyed(self, records: RecordSet) -> KeyedRecords:
+        """Return records of log files, one of each key, which are merged into a base file."""
+        assert isinstance(self.merger, Merger)
+        return KeyedRecords(records, self.merger, self.ordering_fields, self.compared)
 
     def logged(
         self,
         slice_: FileSlice,
         logs: OpenLogs,
         columns: Sequence[str],
-        whole: Sequence[str],
         counts: MergeCounts,
         pruner: RowPruner | None = None,
         places: Places | None = None,
     ) -> tuple[AnyMerger, RecordSet] | None:
         """Return the newest record of each key in the log files, with their merger, if any.
 
-        They have `columns`, and `places` marks them. If a block has rows with some columns only,
-        they have all of `whole` and a `PartialMerger`, and are not marked. See `read`.
+        They have `columns`, and `places` marks them; then blocks that `pruner` rules out are
+        hidden, and their records have compared columns only.
         """
         parts: list[RecordSet] = []
         held, limit = 0, _HELD_RECORDS
-        for block in self.blocks(logs, columns):
-            if block.records.lacking is not None and (places is not None or whole is not columns):
-                counts.log_blocks, counts.log_records = 0, 0
-                return self.logged(slice_, logs, whole, whole, counts, pruner)
+        columns_of = None
+        if places is not None and columns:
+            names, fewest = self.needed(columns), self.needed(())
+            columns_of = self._columns_of(slice_, names, fewest, pruner, places.hidden)
+        for block in self._log_reader(columns).records(logs, columns_of=columns_of):
             part = block.records if places is None else places.marked(block)
             counts.log_blocks += 1
             counts.log_records += part.num_rows
@@ -442,8 +462,10 @@ class FileSliceReader:
             self.history,
         )
 
-    def _exceeds_memory(self, slice_: FileSlice) -> bool:
-        return sum(log.size for log in slice_.logs) > self.held_bytes
+    def _is_late(self, slice_: FileSlice, logs: OpenLogs) -> bool:
+        """Whether there may be no room for other columns of the records than compared ones."""
+        is_plain = isinstance(self.merger, Merger) and not logs.are_partial
+        return is_plain and sum(log.size for log in slice_.logs) > self.held_bytes
 
     def stored(self, rows: pa.Table, is_complete: bool) -> RecordSet:
         """Rows of a base file as records, complete ones or the compared columns."""
@@ -551,9 +573,18 @@ class FileSliceReader:
             numbers: Sequence[int] = [n for n in range(count) if n * parts // count == number]
             if self.only_commits is not None:
                 numbers = [n for n in numbers if self._may_count(reader, n)]
-            if pruner is not None:
-                partition = slice_.group.partition_path
-                numbers = pruner.row_groups(reader, partition, numbers, is_merged)
-            if numbers or parts > 1:  # the readers of other parts compare nothing
+            all_rows = BaseRows(reader, numbers, self.only_commits)
+            rows = self._pruned(all_rows, slice_, pruner, is_merged)
+            if rows.row_groups or parts > 1:  # the readers of other parts compare nothing
                 check()
-            yield BaseRows(reader, numbers, self.only_commits)
+            yield rows
+
+    def _pruned(
+        self, base: BaseRows, slice_: FileSlice, pruner: RowPruner | None, is_merged: bool
+    ) -> BaseRows:
+        """The rows of a base file without row groups that `pruner` rules out."""
+        if pruner is None or base.reader is None or base.row_groups is None:
+            return base
+        partition = slice_.group.partition_path
+        numbers = pruner.row_groups(base.reader, partition, base.row_groups, is_merged)
+        return replace(base, row_groups=numbers)

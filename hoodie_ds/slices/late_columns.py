@@ -24,8 +24,12 @@ _ROW_BITS: Final = 32
 
 @dataclass(frozen=True)
 class Places:
-    """Places of records: in which block of which log file, and which of its records."""
+    """Places of records: in which block of which log file, and which of its records.
 
+    Rows of `hidden` blocks only hide others: they were read without all of their columns.
+    """
+
+    hidden: set[BlockId] = field(default_factory=set)
     _numbers: dict[BlockId, int] = field(default_factory=dict)
 
     def marked(self, block: BlockRecords) -> RecordSet:
@@ -44,6 +48,14 @@ class Places:
             if start < end:
                 found[block] = (places[start:end] - (number << _ROW_BITS)).astype(np.int32)
         return found
+
+    def shown(self, rows: pa.Table) -> pa.Table:
+        """Return those of `marked` rows that are of no hidden block."""
+        numbers = [number for block, number in self._numbers.items() if block in self.hidden]
+        if not numbers:
+            return rows
+        of_rows = rows.column(_PLACE).to_numpy() >> _ROW_BITS
+        return rows.filter(pa.array(~np.isin(of_rows, numbers)))
 
 
 def rows_at(

@@ -32,6 +32,7 @@ _KEY: Final = "_hoodie_py_key"
 
 def outcome_by_positions(
     blocks: Iterable[BlockRecords],
+    places: Places,
     merger: Merger,
     ordering_fields: tuple[str, ...],
     compared: pa.Schema,
@@ -39,12 +40,13 @@ def outcome_by_positions(
 ) -> tuple[MergeOutcome, pa.Table] | None:
     """Return what the merge of a slice comes to, and the rows from log files among it.
 
-    None if a block has no usable positions. The ordering fields are of the columns `compared`.
+    None if a block has no usable positions. `places` marks the records, and the ordering fields are
+    of the columns `compared`.
     """
-    places, parts = Places(), list[RecordSet]()
+    parts = list[RecordSet]()
     for block in blocks:
         at = record_positions(block.header, block.records.num_rows)
-        if at is None or block.records.lacking is not None or at[-1:].sum() >= base.num_rows:
+        if at is None or at[-1:].sum() >= base.num_rows:
             return None
         parts.append(_keyed(places.marked(block), at))
     records = merger.combine(RecordSet.concat(parts))

@@ -7,11 +7,11 @@ that a rollback command names do not count either (Hudi tech spec, "log format")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +63,15 @@ class OpenLogs(NamedTuple):
 
     places: tuple[BlockPlace, ...]
     files: Mapping[LogFile, list[LogBlock]]
+
+    @property
+    def are_partial(self) -> bool:
+        """Whether a block has rows with some of the columns only."""
+        return any(place.is_partial for place in self.places)
+
+
+ColumnsOf: TypeAlias = Callable[[BlockPlace, LogBlock], Collection[str]]
+"""Which columns of a block are needed; none if it is not."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +128,12 @@ class LogReader:
         self,
         logs: OpenLogs,
         among: Container[BlockId] | None = None,
-        is_needed: Callable[[BlockPlace, LogBlock], bool] = lambda *_: True,
+        columns_of: ColumnsOf | None = None,
     ) -> Iterator[BlockRecords]:
         """Yield the records of opened log files, block by block.
 
-        If given, of the blocks `among` them, and of those that are needed, which is asked last.
+        If given, of the blocks `among` them, and with the `columns_of` each, which are asked last;
+        others are null.
         """
         opened, blocks = None, list[LogBlock]()
         for place in logs.places:
@@ -133,8 +143,9 @@ class LogReader:
             if log is not opened:
                 opened, blocks = log, logs.files.get(log) or self._blocks(log)
             block = blocks[place.number]
-            if is_needed(place, block):
-                records = self._records(place, block)
+            columns = self.schema.names if columns_of is None else columns_of(place, block)
+            if columns:
+                records = self._records(place, block, columns)
                 yield BlockRecords(place.time, log, place.number, records, block.header)
             release(block.content)
 
@@ -173,7 +184,7 @@ class LogReader:
             return False
         return self.view.is_committed(place.time) and self.view.names(place.time, place.log.path)
 
-    def _records(self, place: BlockPlace, block: LogBlock) -> RecordSet:
+    def _records(self, place: BlockPlace, block: LogBlock, columns: Collection[str]) -> RecordSet:
         log = place.log
         if block.block_type is BlockType.DELETE:
             return self._deletes(decode_delete_block(block, log.path), log.path)
@@ -183,7 +194,7 @@ class LogReader:
                 "not read; compact the table with the engine that wrote it"
             )
         trusted = partial(self.view.vouches_for, place.time, log.path)
-        renaming, needed = self.history.renaming(place.time), self._needed
+        renaming, needed = self.history.renaming(place.time), self._needed(columns)
         if renaming is None:
             rows = decode_data_block(block, log.path, trusted, needed)
         else:
@@ -191,7 +202,7 @@ class LogReader:
             rows = renaming.renamed(rows)
         deleted = deletes_among(rows, self.delete_marker)
         lacking = None
-        if block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true":
+        if block.is_partial:
             absent = [n not in (*rows.column_names, RECORD_KEY) for n in self.schema.names]
             lacking = np.tile(np.array(absent, dtype=np.bool_), (rows.num_rows, 1))
         made = self.virtual_keys
@@ -204,14 +215,12 @@ class LogReader:
         ordering = tuple(resolve(rows, p) for p in self.ordering_fields)
         return RecordSet(rows, deleted, ordering, lacking=lacking)
 
-    @cached_property
-    def _needed(self) -> frozenset[str]:
-        """Columns that records are made of, where a block has them."""
-        schema = (
-            self.schema if self.virtual_keys is None else self.virtual_keys.sources(self.schema)
-        )
+    def _needed(self, columns: Collection[str]) -> frozenset[str]:
+        """Columns that records with some columns are made of, where a block has them."""
+        schema = pa.schema([field for field in self.schema if field.name in columns])
+        sources = schema if self.virtual_keys is None else self.virtual_keys.sources(schema)
         marker = () if self.delete_marker is None else self.delete_marker[:1]
-        return frozenset({*self.schema.names, *schema.names, IS_DELETED, ROW_OPERATION, *marker})
+        return frozenset({*columns, *sources.names, IS_DELETED, ROW_OPERATION, *marker})
 
     def _deletes(self, entries: pa.Table, path: str) -> RecordSet:
         keys = {

@@ -38,11 +38,13 @@ def split_keys(reader: FileSliceReader, slice_: FileSlice) -> tuple[pa.Array, pa
     The base file is read once, and what log files replace in it is remembered.
     """
     logs, alone = reader.open_logs(slice_), replace(slice_, logs=())
-    known, keys, places = reader.outcome(slice_, logs, [RECORD_KEY]), [RECORD_KEY], Places()
+    known, keys = reader.outcome(slice_, logs, [RECORD_KEY]), [RECORD_KEY]
     if known is not None:
         base = live_keys(reader, alone)
         return _split(base, known[0].staying(), _joined(known[1]))
-    found = reader.logged(slice_, logs, keys, keys, MergeCounts(), places=places)
+    key = reader.outcome_key(slice_, logs)
+    places = None if key is None else Places()
+    found = reader.logged(slice_, logs, keys, MergeCounts(), places=places)
     if found is None:
         base = live_keys(reader, alone)
         return base, NO_KEYS, base
@@ -56,8 +58,7 @@ def split_keys(reader: FileSliceReader, slice_: FileSlice) -> tuple[pa.Array, pa
     pieces = reader.read(alone, reader.compared.names)
     rows = pa.concat_tables([reader.compared.empty_table(), *pieces])
     stays = merge.keep(reader.stored(rows, is_complete=False))
-    key = reader.outcome_key(slice_, logs)
-    if key is not None:
+    if places is not None:
         outcome = MergeOutcome.of([stays], places.of(merge.new_rows()))
         merge_outcomes(reader.view.storage).put(key, outcome)
     return _split(_joined([rows]), stays, _joined([merge.new_rows()]))

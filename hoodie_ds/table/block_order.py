@@ -22,7 +22,8 @@ class BlockPlace:
     """A block that has records: its number among all blocks of its log file, and its instant.
 
     `compacted` has the instants whose blocks it stands for, if a log compaction wrote it;
-    `positions_base` is the instant of the base file of which it has the records' positions, if any.
+    `positions_base` is the instant of the base file of which it has the records' positions, if any;
+    `is_partial` says that its rows have some of the columns only.
     """
 
     log: LogFile
@@ -31,6 +32,7 @@ class BlockPlace:
     time: str
     compacted: tuple[str, ...]
     positions_base: str | None
+    is_partial: bool
 
     @classmethod
     def of(cls, log: LogFile, number: int, block: LogBlock) -> BlockPlace:
@@ -46,6 +48,7 @@ class BlockPlace:
             time,
             tuple(compacted.split(",")) * bool(compacted),
             positions_base(block.header),
+            block.is_partial,
         )
 
 

@@ -63,7 +63,7 @@ def test_a_block_that_has_gone_in_between_is_missed(tmp_path: Path) -> None:
     found = next(found for found in pinned.slices() if found.logs)
     reader = replace(pinned.reader(), held_bytes=0)
     places = Places()
-    logged = reader.logged(found, reader.open_logs(found), (), (), MergeCounts(), places=places)
+    logged = reader.logged(found, reader.open_logs(found), (), MergeCounts(), places=places)
     assert logged is not None
     with pytest.raises(TimelineError, match="of the log files are gone"):
         list(rows_at(iter(()), places.of(logged[1].rows)))

@@ -13,9 +13,13 @@ import pytest
 
 from hoodie_ds import HoodieTable, sink
 from hoodie_ds.config.read_options import ReadOptions
+from hoodie_ds.filters.given import predicate_of
 from hoodie_ds.formats.log.data_block import decode_data_block
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.reader.logged_rows import LoggedRows
+from hoodie_ds.reader.pinned_table import PinnedTable
 from hoodie_ds.reader.table_stream import TableStream
+from hoodie_ds.slices.merge_outcomes import merge_outcomes
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.memory import MemoryStorage
 from tests.counted_reads import CountedReads
@@ -137,6 +141,65 @@ def test_log_blocks_that_the_filter_rules_out_are_not_read_once_it_is_known_what
         assert len(decoded) == blocks
 
 
+@pytest.mark.parametrize("index", ["BUCKET", "BLOOM"])
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_the_first_query_reads_what_its_filter_rules_out_only_to_know_what_it_hides(
+    version: str, index: str, decoded: list[pa.Table]
+) -> None:
+    """Blocks of version 9 have positions of their records, if they were looked up for the write."""
+    options = {TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: "", VERSION: version}
+    options |= {BLOCKS: "parquet", "hoodie.index.type": index}
+    small = {"hoodie.parquet.block.size": "256k", "hoodie.index.bloom.num_entries": "9"}
+    small |= {"hoodie.bloom.index.filter.type": "SIMPLE"}
+    place = Place(**options, **small)
+    place.writer.upsert(large(40_000))
+    whole = {row["id"]: row["fare"] for row in large(40_000).to_pylist()}
+    for ts, keys in ((1, "789"), (3, "67"), (2, "678")):  # the last block loses where 3 is
+        place.writer.upsert(trips(*((key, "x", ts, float(-ts)) for key in keys)))
+    whole |= {"6": -3.0, "7": -3.0, "8": -2.0, "9": -1.0}
+    place.writer.delete(trips(("5", "x", 4, None)).select(["id", "city", "ts"]))
+    del whole["5"]
+    (base,) = (path for path in place.sizes if path.endswith(".parquet"))
+    few, compared = {"_hoodie_record_key", "ts"}, {"id", "fare"}
+    for where, matches, blocks in (
+        ("fare = -1.0", lambda fare: fare == -1, [1]),
+        ("fare <= -2.0", lambda fare: fare <= -2, [2, 3]),
+        ("fare is null", lambda fare: fare is None, []),
+    ):
+        merge_outcomes.cache_clear()
+        decoded.clear()
+        place.seen.bytes.clear()
+        reader = HoodieTable("/t", UNCHECKED, storage=cast(Storage, place.seen))
+        rows = reader.read(["id", "fare"], filter=where).to_pylist()
+        expected = {key: fare for key, fare in whole.items() if matches(fare)}
+        assert {row["id"]: row["fare"] for row in rows} == expected
+        assert len(rows) == len(expected)
+        columns = [{*rows.column_names} for rows in decoded]
+        assert [n for n, names in enumerate(columns, 1) if compared <= names] == blocks, where
+        assert all(names <= few for names in columns if not compared <= names)
+        assert place.seen.bytes[base] < place.sizes[base] / 2, where
+    assert reader.read(["id"]).num_rows == len(whole)
+
+
+def test_log_blocks_that_the_filter_rules_out_are_not_read_for_spark(
+    decoded: list[pa.Table],
+) -> None:
+    options = {TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: "", VERSION: "6"}
+    place = Place(**options, **{BLOCKS: "parquet"})
+    for rows in (many(3), many(3, ts=2), many(3, ts=3).slice(2)):
+        place.writer.upsert(rows)
+    pinned = PinnedTable.latest(place.storage)
+    (found,) = pinned.slices()
+    logged = LoggedRows(pinned.reader())
+    pruner = pinned.pruner(predicate_of("ts = 2", pinned.schema))
+    merge_outcomes.cache_clear()
+    for columns in ([{"_hoodie_record_key", "ts", "id"}, {"_hoodie_record_key", "ts"}], [{"id"}]):
+        decoded.clear()
+        rows = pa.concat_tables([*logged.read(found, ["id"], pruner)])
+        assert rows["id"].to_pylist() == ["k0", "k1"]
+        assert [{*rows.column_names} for rows in decoded] == columns
+
+
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_rows_of_a_known_merge_are_counted_without_the_base_file(version: str) -> None:
     place = Place(**{TYPE: "MERGE_ON_READ", VERSION: version, BUCKETS: "1"})
@@ -164,7 +227,10 @@ def test_keys_are_read_once_to_count_rows(monkeypatch: pytest.MonkeyPatch) -> No
     place.writer.upsert(many(90))
     place.writer.upsert(trips(("k0", "x", 2, 1.0), ("new", "x", 2, 1.0)))
     assert place.reader.count() == 91
-    assert read == [["_hoodie_record_key", "ts"]]
+    assert read == [["_hoodie_record_key"]]  # every log row is newer than the greatest "ts"
+    place.writer.upsert(trips(("k1", "x", 0, 1.0)))
+    assert place.reader.count() == 91
+    assert read[1:] == [["_hoodie_record_key", "ts"]]
 
 
 @pytest.mark.parametrize("has_filters", [True, False])
@@ -178,13 +244,13 @@ def test_keys_that_no_log_file_has_are_not_read(
     )
     rows = large(20_000)
     place.writer.upsert(rows.take(np.random.default_rng(7).permutation(20_000)))
-    place.writer.upsert(trips(("1234x", "x", 2, 7.0), ("777x", "x", 2, 7.0)))
+    place.writer.upsert(trips(("1234x", "x", 2, 0.7), ("777x", "x", 2, 0.7)))
     ((path, _),) = ((p, n) for p, n in place.sizes.items() if p.endswith(".parquet"))
     footer = pq.ParquetFile(io.BytesIO(place.storage.read(path))).metadata
     chunks = map(footer.row_group(0).column, range(footer.num_columns))
     sizes = {chunk.path_in_schema: chunk.total_compressed_size for chunk in chunks}
     reader = HoodieTable("/t", UNCHECKED, storage=cast(Storage, place.seen))
-    assert reader.count("fare = 7.0") == 2
+    assert reader.count("fare = 0.7") == 2  # within the range of the base file
     others = place.seen.bytes[path] - sizes["fare"] - footer.serialized_size
     assert sizes["_hoodie_record_key"] > _FOOTER_BYTES
     assert (others <= _FOOTER_BYTES) == has_filters

@@ -118,6 +118,7 @@ class Mutant:
 
 
 _LOGGED = "tests/unit/reader/test_logged_rows.py"
+_FIRST_QUERY = "test_the_first_query_reads_what_its_filter_rules_out_only_to_know_what_it_hides"
 _UPGRADE = "tests/unit/services/upgrade/test_version_change.py"
 LOGGED_ROWS = [
     Mutant(
@@ -146,16 +147,15 @@ LOGGED_ROWS = [
     Mutant(
         "rows of a base file that win against the log files are left out",
         Text(
-            "stays, found = [*self._stays(base, merge, records)], merge.new_rows()",
-            "stays = [*self._without(base, records.rows.column(RECORD_KEY))]\n"
-            "                found = records.changed_rows()",
+            "if self._surely_win(base).all():",
+            "if True:",
         ),
         f"{_LOGGED}::test_late_rows_are_compared_once_for_rows_and_once_for_the_bitmap",
         "P3: committed rows that no query finds",
     ),
     Mutant(
         "late rows of log files are not compared with those of the base file",
-        Text("deque(self._stays(base, merge, unsure), maxlen=0)", "deque((), maxlen=0)"),
+        within("KeyedRecords.rows", deque=nothing),
         f"{_LOGGED}::test_late_rows_are_compared_once_for_rows_and_once_for_the_bitmap",
         "P14: a late row takes the place of a newer one",
     ),
@@ -2476,7 +2476,7 @@ READS = [
             "        if not is_merged:\n            partition",
             "        if True:\n            partition",
         ),
-        f"{_SCANNER}::test_rows_of_log_files_are_found_whatever_the_base_file_holds",
+        f"{_SCANNER}::test_rows_that_a_hook_merges_are_found_whatever_the_base_file_holds",
         "P1: rows that match a filter are not found",
     ),
     Mutant(
@@ -2791,7 +2791,7 @@ READS = [
     ),
     Mutant(
         "what the merge of a few keys came to is remembered as that of all",
-        Text("if self.remembers and is_alone and (", "if self.remembers and is_alone or ("),
+        Text("if keeps and (pruner is None or pruner.keys is None):", "if keeps:"),
         "tests/unit/slices/test_merge_outcomes.py::test_the_merge_of_a_few_keys_is_that_of_no_others",
         "P3: committed rows that no later query finds",
     ),
@@ -2872,6 +2872,62 @@ READS = [
         "a query of few rows reads all log blocks",
     ),
     Mutant(
+        "log blocks that a filter rules out hide nothing",
+        Text("self.needed(columns), self.needed(())", "self.needed(columns), ()"),
+        f"{_COSTS}::{_FIRST_QUERY}[6-BUCKET]",
+        "P1: a query shows rows that later ones have replaced",
+    ),
+    Mutant(
+        "log blocks with positions that a filter rules out hide nothing",
+        Text(
+            "columns_of = self._columns_of(slice_, schema.names, fewest, pruner, places.hidden)",
+            "columns_of = self._columns_of(slice_, schema.names, (), pruner, places.hidden)",
+        ),
+        f"{_COSTS}::{_FIRST_QUERY}[9-BLOOM]",
+        "P1: a query shows rows that later ones have replaced",
+    ),
+    Mutant(
+        "statistics of log blocks rule out none for Spark",
+        instead(
+            "LoggedRows.read",
+            lambda read, logged, found, names, _pruner: read(logged, found, names),
+        ),
+        f"{_COSTS}::test_log_blocks_that_the_filter_rules_out_are_not_read_for_spark",
+        "a query of few rows reads all log blocks",
+    ),
+    Mutant(
+        "rows of the log blocks that a filter leaves are remembered as those of all",
+        Text(
+            'outcomes.put(("records", key), MergeOutcome.of([], places.of(found)))',
+            'outcomes.put(("records", key), MergeOutcome.of([], places.of(places.shown(found))))',
+        ),
+        "tests/unit/reader/test_logged_rows.py::test_what_a_filter_leaves_is_not_remembered_as_all",
+        "P3: committed rows that no later query finds",
+    ),
+    Mutant(
+        "rows of some keys are remembered as those of all",
+        Text(
+            "if pruner is None or pruner.keys is None:\n            outcomes",
+            "if True:\n            outcomes",
+        ),
+        "tests/unit/reader/test_logged_rows.py::test_what_a_filter_leaves_is_not_remembered_as_all",
+        "P3: committed rows that no later query finds",
+    ),
+    Mutant(
+        "rows of log blocks that a filter rules out come without values",
+        instead("Places.shown", lambda _shown, _places, rows: rows),
+        f"{_COSTS}::{_FIRST_QUERY}[6-BUCKET]",
+        "P3: rows with empty columns that nobody has written",
+    ),
+    Mutant(
+        "the first query of a slice reads all row groups of its base file",
+        Text(
+            "shown = base if known is not None else self._pruned(", "shown = base or self._pruned("
+        ),
+        f"{_COSTS}::{_FIRST_QUERY}[6-BUCKET]",
+        "a query of few rows reads all base files",
+    ),
+    Mutant(
         "a block of Parquet is read with all of its columns",
         Text(
             "if columns is not None:\n                schema = pa",
@@ -2931,8 +2987,8 @@ READS = [
     Mutant(
         "statistics of a base file rule out rows of its log files",
         instead("Pruner.row_groups", lambda row_groups, *given: row_groups(*given[:-1], False)),
-        f"{_SCANNER}::test_rows_of_log_files_are_found_whatever_the_base_file_holds[MERGE_ON_READ]",
-        "P3: a late row comes back in place of a newer one that a filter rules out",
+        f"{_SCANNER}::test_rows_that_a_hook_merges_are_found_whatever_the_base_file_holds",
+        "P3: a row is merged without the one that is stored, which a filter rules out",
     ),
     Mutant(
         "rows that log files add to a known merge are not counted",
@@ -3374,7 +3430,7 @@ READS = [
     ),
     Mutant(
         "the first of several parts that is ruled out is not compared",
-        Text("            if numbers or parts > 1:", "            if numbers:"),
+        Text("if rows.row_groups or parts > 1:", "if rows.row_groups:"),
         "tests/unit/table/test_checksums.py::"
         "test_the_reader_of_the_first_of_several_parts_compares_all",
         "P17: a flipped byte is other rows, as no other part compares the file",

@@ -61,6 +61,12 @@ class LogBlock:
     header: Mapping[int, str]  # a key of a newer Hudi stays a number
     content: Bytes
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether its rows have some of the table's columns only."""
+        partial = self.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
+        return partial and self.block_type is not BlockType.DELETE
+
 
 def encode_block(block_type: BlockType, header: Mapping[int, str], content: Bytes) -> bytes:
     """Return a block's bytes; the content is copied once."""

@@ -13,10 +13,15 @@ import pytest
 
 from hoodie_ds import HoodieTable
 from hoodie_ds.columns.meta_columns import META_COLUMNS
+from hoodie_ds.filters.given import predicate_of
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader
+from hoodie_ds.reader.logged_rows import LoggedRows
+from hoodie_ds.reader.pinned_table import PinnedTable
+from hoodie_ds.storage.connect import open_storage
+from tests.golden.histories import BLOCKS
 from tests.merge_hooks import HOOK, MODE, add
 from tests.recombined import recombined
-from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, trips
+from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, VERSION, trips
 
 MOR = {**TRIPS, BUCKETS: "1", TYPE: "MERGE_ON_READ"}
 KEYS = ["_hoodie_record_key"]
@@ -129,3 +134,17 @@ def test_slices_without_a_base_file_or_without_records(tmp_path: Path) -> None:
     table = HoodieTable(str(tmp_path), MOR)
     table.upsert(OLD)
     assert fares(recombined(tmp_path)) == fares(OLD)
+
+
+@pytest.mark.parametrize("given", ["fare = 2.0", "id = d"])
+def test_what_a_filter_leaves_is_not_remembered_as_all(given: str, tmp_path: Path) -> None:
+    table = HoodieTable(str(tmp_path), {**MOR, VERSION: "6", BLOCKS: "parquet"})
+    table.upsert(OLD)
+    table.upsert(trips(("b", "x", 7, 2.0)))
+    table.upsert(trips(("d", "x", 8, 3.0)))
+    pinned = PinnedTable.latest(open_storage(str(tmp_path)))
+    (found,) = pinned.slices()
+    logged, names = LoggedRows(pinned.reader()), pinned.schema.names
+    few = logged.read(found, names, pinned.pruner(predicate_of(given, pinned.schema)))
+    assert len(fares(pa.concat_tables(few))) == 1
+    assert fares(pa.concat_tables(logged.read(found, names))) == [("b", 2.0), ("d", 3.0)]

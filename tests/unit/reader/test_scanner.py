@@ -24,6 +24,7 @@ from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.testing.fault import Kind
 from hoodie_ds.testing.faulty_storage import FaultyStorage
 from hoodie_ds.testing.memory import MemoryStorage
+from tests.merge_hooks import HOOK, MODE
 from tests.tables import BUCKETS, KEY, ORDERING, PARTITION, TRIPS, TYPE, TYPES, trips
 
 INDEX = "hoodie.index.type"
@@ -123,6 +124,17 @@ def test_rows_of_log_files_are_found_whatever_the_base_file_holds(kind: str) -> 
         pc.starts_with(F("id"), "k10"),
     ):
         assert place.opened(expression)
+
+
+def test_rows_that_a_hook_merges_are_found_whatever_the_base_file_holds() -> None:
+    place = Place(
+        **{TYPE: "MERGE_ON_READ", BUCKETS: "1", PARTITION: ""},
+        **{MODE: "CUSTOM", HOOK: "tests.merge_hooks:add"},
+    )
+    place.table.upsert(many(20))
+    place.table.upsert(trips(("k3", "x", 9, 3000.0)))
+    found = place.table.read(["id"], F("fare") == 3003.0)
+    assert found["id"].to_pylist() == ["k3"]
 
 
 def test_row_groups_are_ruled_out_by_their_statistics() -> None:
