@@ -8,24 +8,26 @@ from hoodie_ds.storage.connect import open_storage
 from tests.spark.streams import Job
 from tests.store_server import StoreServer
 from tests.tally import tally
+from tests.tiers import by_day
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.nightly]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 POINTS = ("data file whole", "manifest put")
-SERVERS = ("s3", "versitygw", "gcs", "azurite", "hdfs")
+SERVERS = by_day(["s3", "versitygw", "gcs", "azurite", "hdfs"], {"s3", "azurite"})
 
 
+@pytest.mark.parametrize("kills", by_day([1, 2], {1}))
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 @pytest.mark.parametrize("job", ["mor"], indirect=True)
-def test_a_driver_killed_on_an_object_store(job: Job, server: StoreServer) -> None:
+def test_a_driver_killed_on_an_object_store(job: Job, server: StoreServer, kills: int) -> None:
     job.server, job.extra = server, {"log_level": "INFO"}
-    for point in POINTS:
+    for point in POINTS[-kills:]:
         job.run_until_killed(point)
         assert job.actual() == job.expected(2)
     job.run()
     job.check()
     assert_secrets_are_nowhere(job, server)
-    tally("Spark drivers killed", len(POINTS))
+    tally("Spark drivers killed", kills)
 
 
 def assert_secrets_are_nowhere(job: Job, server: StoreServer) -> None:
