@@ -10,6 +10,7 @@ import pyarrow as pa
 from tests.faults.stream import Step
 from tests.tables import BUCKETS, KEY, TRIPS, TYPE, TYPES, VERSION, trips
 
+MOVES = "hoodie.record.index.update.partition.path"
 COW, MOR = ({TYPE: kind} for kind in TYPES)
 VERSIONS = ("6", "9")
 """Table versions with a timeline layout each."""
@@ -53,6 +54,11 @@ class Scenario:
     @property
     def keyed(self) -> bool:
         return KEY in self.opts
+
+    @property
+    def unique(self) -> tuple[str, ...]:
+        """The columns of which there is one row."""
+        return ("id",) if self.options.get(MOVES) == "true" else ("city", "id")
 
 
 def _of_both(name: str, scenario: Scenario) -> dict[str, Scenario]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -17,10 +17,14 @@ from hoodie_ds.environment import Clock, Pauses
 from hoodie_ds.errors import TableNotFoundError
 from hoodie_ds.sink.batch import Batch
 from hoodie_ds.sink.coordinator import Coordinator
+from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.locate.matched_rows import change_by_filter, matched_rows
 from hoodie_ds.sink.locate.merged_rows import MergeCounts, merge_of, merged_rows
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.numbered_rows import NumberedRows
+from hoodie_ds.sink.pinned_timeline import pin_timeline
+from hoodie_ds.sink.records import KeyedRows
 from hoodie_ds.sink.replay_guard import BatchId
 from hoodie_ds.sink.row_merge import Effect, GivenClause, GivenMerge, Matching
 from hoodie_ds.sink.table_alteration import altered
@@ -28,6 +32,7 @@ from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.table.alteration import AlteredColumns
 from hoodie_ds.testing import MemoryStorage, SimClock, SimIds, check_table
+from hoodie_ds.timeline.timeline import Timeline
 from tests.archived import archived
 from tests.merge_by_tasks import begun_by_tasks
 from tests.rows import META
@@ -58,6 +63,7 @@ class Step:
     rows: pa.Table
     operation: str = "upsert"
     tasks: int = 1
+    sent: str | None = None  # how rows are sent to tasks, "by file group" or "by key"
     options: Mapping[str, str] = field(default_factory=dict)
     batched: int = 1000
     least_fare: float | None = None  # of rows that are deleted, or doubled, in place of `rows`
@@ -71,32 +77,36 @@ class Model:
 
     rows: tuple[Mapping[str, Any], ...] = ()
     keyed: bool = True
+    unique: tuple[str, ...] = ("city", "id")  # the columns of which there is one row
 
     def after(self, step: Step) -> Model:
         batch = step.rows.to_pylist()
         if step.renamed:
             names = step.renamed
             changed = [{names.get(n, n): value for n, value in row.items()} for row in self.rows]
-            return Model(tuple(changed), self.keyed)
+            return replace(self, rows=tuple(changed))
         if step.merged:
             source = {(row["city"], row["id"]): row for row in batch}
             stored = [((row["city"], row["id"]), row) for row in self.rows]
             stay = [source.get(k, row) for k, row in stored if k in source or row["fare"] != 1]
             new = [row for key, row in source.items() if key not in dict(stored)]
-            return Model((*stay, *new), self.keyed)
+            return replace(self, rows=(*stay, *new))
         if step.least_fare is not None:
             left = [row for row in self.rows if row["fare"] < step.least_fare]
             changed = [{**row, "fare": 2 * row["fare"]} for row in self.rows if row not in left]
-            return Model((*left, *(() if step.operation == "delete" else changed)), self.keyed)
+            return replace(self, rows=(*left, *(() if step.operation == "delete" else changed)))
         if step.operation == "insert_overwrite":
             cities = {row["city"] for row in batch}
             kept = [row for row in self.rows if row["city"] not in cities]
         elif self.keyed:
-            keys = {(row["city"], row["id"]) for row in batch}
-            kept = [row for row in self.rows if (row["city"], row["id"]) not in keys]
+            keys = {self._key(row) for row in batch}
+            kept = [row for row in self.rows if self._key(row) not in keys]
         else:
             kept = list(self.rows)
-        return Model((*kept, *(() if step.operation == "delete" else batch)), self.keyed)
+        return replace(self, rows=(*kept, *(() if step.operation == "delete" else batch)))
+
+    def _key(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self.unique)
 
     def plain(self) -> list[list[tuple[str, Any]]]:
         return plain(self.rows)
@@ -189,11 +199,9 @@ def run(
         batch, batches = found, [matched_rows(found.plan)]
     else:
         batch = coordinator.begin(step.rows.schema, query)
-        size = -(-step.rows.num_rows // step.tasks)
-        batches = [
-            iter(step.rows.slice(task * size, size).to_batches(step.batched))
-            for task in range(step.tasks)
-        ]
+        pin = partial(pin_timeline, coordinator.storage, BatchId(query, number))
+        parts = list(_parts(coordinator, step, pin))
+        batches = [iter(part.to_batches(step.batched)) for part in parts]
     messages = [
         write_task(
             batch,
@@ -207,6 +215,25 @@ def run(
     ]
     if commit:
         coordinator.commit(messages)
+
+
+def _parts(
+    coordinator: Coordinator, step: Step, pin: Callable[[Callable[[], Timeline]], Timeline]
+) -> Iterator[pa.Table]:
+    """The rows of each task."""
+    if step.sent is None:
+        size = -(-step.rows.num_rows // step.tasks)
+        yield from (step.rows.slice(task * size, size) for task in range(step.tasks))
+        return
+    plan = coordinator.preview(step.rows.schema, pin=pin)
+    if step.sent == "by file group":
+        sent = pa.concat_tables(FileIdAssigner(plan, step.tasks).assign(step.rows))
+    else:
+        assert plan.index is not None
+        tasks = plan.index.spread(step.tasks).ids_by_key(KeyedRows(plan, step.rows).keys)
+        sent = step.rows.append_column(TASK_COLUMN, pa.array(tasks, pa.int32()))
+    for task in range(step.tasks):
+        yield sent.filter(pc.field(TASK_COLUMN) == task)
 
 
 HALF_OPEN = "is inflight and was not requested"

@@ -22,7 +22,7 @@ class Sweep:
         self.opts = {**scenario.opts, VERSION: version}
         self.first = len(scenario.before)
         self.start = MemoryStorage(f"memory://{name}")
-        self.models = [Model(keyed=scenario.keyed)]
+        self.models = [Model(keyed=scenario.keyed, unique=scenario.unique)]
         for number, step in enumerate(scenario.before):
             # Whole instants, so that what follows begins one of its own.
             opts = {**self.opts, "hoodie.streaming.batches.per.commit": "1"}

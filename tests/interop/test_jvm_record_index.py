@@ -11,6 +11,7 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.sink.messages import TaskId
 from hoodie_ds.sink.task_writer import write_task
 from hoodie_ds.storage.connect import open_storage
+from tests.integration.test_file_groups_of_tasks import upsert as by_file_groups
 from tests.integration.test_record_index_kept import assert_indexed
 from tests.integration.test_several_batches import writer
 from tests.interop.jvm_hudi import TABLE_VERSION, JvmHudi
@@ -263,3 +264,28 @@ def test_hudi_finds_keys_by_an_index_that_we_have_made(
         assert_indexed(open_storage(str(path)))
     assert [row[0] for row in found(ours)] == sorted(f"k{n}" for n in range(23))
     assert_same_rows(jvm_hudi.read(path), ours.read())
+
+
+@pytest.mark.parametrize(("version", "kind"), by_day(KINDS, {("9", "COPY_ON_WRITE")}))
+def test_hudi_finds_the_keys_that_tasks_of_file_groups_have_moved(
+    jvm_hudi: JvmHudi, tmp_path: Path, version: str, kind: str
+) -> None:
+    """And we those that Hudi has moved: each task writes the rows of its file groups alone."""
+    path, options = tmp_path / "t", {**OPTIONS, TYPE: kind, TABLE_VERSION: version}
+    theirs = {**options, **OF_TABLE, "hoodie.record.index.update.partition.path": "true"}
+    draw, stored = random.Random(int(version)), dict[str, tuple[str, str, int, float]]()
+    for turn in range(4):
+        rows = [
+            (f"k{n}", draw.choice("xyz"), 3 * turn + draw.randrange(5), float(turn))
+            for n in draw.sample(range(30 + 10 * turn), 25)
+        ]
+        if turn % 2:
+            jvm_hudi.write(path, trips(*rows), theirs)
+        else:
+            by_file_groups(path, {**options, **OURS}, trips(*rows))
+        for row in rows:
+            if row[0] not in stored or row[2] >= stored[row[0]][2]:
+                stored[row[0]] = row
+        assert found(HoodieTable(str(path))) == sorted(stored.values())
+        assert_indexed(open_storage(str(path)))
+    assert_same_rows(jvm_hudi.read(path), HoodieTable(str(path)).read())

@@ -1400,6 +1400,7 @@ _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
 _VALUES_FOUND = "tests/integration/test_secondary_lookup.py"
+_MOVING = "tests/spark/test_global_index.py"
 _TO_TASKS = "tests/integration/test_file_groups_of_tasks.py"
 SENT_TO_TASKS = [
     Mutant(
@@ -1407,6 +1408,12 @@ SENT_TO_TASKS = [
         always("KeyLocations.tasks", None),
         f"{_TO_TASKS}::test_the_driver_reads_no_row[true]",
         "no row of a table with a record index is written",
+    ),
+    Mutant(
+        "a record index is not asked before the shuffle",
+        Text("LookupIndex) and index.assigns_rows", "LookupIndex) and not index.is_global"),
+        f"{_MOVING}::test_a_stream_moves_keys_without_the_driver[9]",
+        "the driver merges all updates of a copy-on-write table",
     ),
     Mutant(
         "a task writes to the file group of another one",
