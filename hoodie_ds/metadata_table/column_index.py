@@ -13,7 +13,7 @@ from hoodie_ds.formats.avro.tree import VECTOR, AvroType, Kind, parse_avro
 from hoodie_ds.hints import command
 from hoodie_ds.metadata_table.column_records import FIRST_VERSION, SECOND_VERSION
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
-from hoodie_ds.metadata_table.stored import REBUILD
+from hoodie_ds.metadata_table.stored_records import REBUILD
 from hoodie_ds.table.index_definitions import define_index, index_definition
 from hoodie_ds.table.schema_on_read import NumberedColumns, check_same_names
 from hoodie_ds.table.table import Table

@@ -40,11 +40,10 @@ from hoodie_ds.metadata_table.record_keys import file_id, folder_of
 from hoodie_ds.metadata_table.record_schema import SCHEMA
 from hoodie_ds.metadata_table.stored import (
     EXTENSION,
-    REBUILD,
     MetadataTable,
     latest_compaction,
-    schema_of,
 )
+from hoodie_ds.metadata_table.stored_records import REBUILD, schema_of
 from hoodie_ds.storage.protocol import FileStatus, Storage
 from hoodie_ds.table.file_name import BaseFileName, LogFileName
 from hoodie_ds.table.file_slice import BaseFile, FileGroupId, FileSlice, LogFile

@@ -45,7 +45,8 @@ from hoodie_ds.metadata_table.record_index import check_indexable, group_of
 from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of, index_of
 from hoodie_ds.metadata_table.record_schema import record_schema
 from hoodie_ds.metadata_table.statistics import COLUMN_STATS, PARTITION_STATS
-from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL, REBUILD
+from hoodie_ds.metadata_table.stored import EXTENSION, FILES_PARTITION, LISTED_UNTIL
+from hoodie_ds.metadata_table.stored_records import REBUILD, forget_files
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
 from hoodie_ds.table.file_name import BaseFileName, CdcFileName, LogFileName, written_by
@@ -185,6 +186,7 @@ def create_partitions(
         table.storage.delete(METADATA_TABLE)
         storage = SubfolderStorage(table.storage, METADATA_TABLE)
         put_once(storage, PROPERTIES, _properties(table.properties, now_ms))
+        forget_files()
         forget_instants(storage)  # those that begin a metadata table always have the same times
     sizes = _committed(FileSystemView(table.storage, timeline)) if missing else {}
     for name in missing:

@@ -38,7 +38,8 @@ from hoodie_ds.metadata_table.joined_keys import KeyBlock
 from hoodie_ds.metadata_table.payload import Record, encode_record
 from hoodie_ds.metadata_table.record_keys import file_groups_of, file_id, folder_of, groups_among
 from hoodie_ds.metadata_table.record_schema import SCHEMA, record_schema
-from hoodie_ds.metadata_table.stored import EXTENSION, REBUILD, MetadataTable
+from hoodie_ds.metadata_table.stored import EXTENSION, MetadataTable
+from hoodie_ds.metadata_table.stored_records import REBUILD
 from hoodie_ds.metadata_table.upkeep import look_after
 from hoodie_ds.storage.protocol import FileStatus, Storage, names_in, put_pieces
 from hoodie_ds.storage.subfolder import SubfolderStorage

@@ -10,7 +10,8 @@ from hoodie_ds.log import Log
 from hoodie_ds.metadata_table.file_records import ALL_PARTITIONS
 from hoodie_ds.metadata_table.payload import FILES, Record
 from hoodie_ds.metadata_table.record_keys import UNPARTITIONED
-from hoodie_ds.metadata_table.stored import FILES_PARTITION, REBUILD, MetadataTable
+from hoodie_ds.metadata_table.stored import FILES_PARTITION, MetadataTable
+from hoodie_ds.metadata_table.stored_records import REBUILD
 from hoodie_ds.metadata_table.trust import lacking
 from hoodie_ds.storage.protocol import FileStatus
 from hoodie_ds.timeline.paths import in_partition

@@ -18,7 +18,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from hoodie_ds.columns.arrow_columns import Numbers
+from hoodie_ds.columns.arrow_columns import Numbers, one_chunk
 from hoodie_ds.config.metadata_options import MetadataOptions
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import UnsupportedTableError
@@ -127,8 +127,11 @@ class Places:
             yield group, self.keys.take(pa.array(order[start:end]))
 
 
-def places_of(metadata: MetadataTable, keys: pa.Array, index: str = RECORD_INDEX) -> Places:
+def places_of(
+    metadata: MetadataTable, keys: pa.Array | pa.ChunkedArray, index: str = RECORD_INDEX
+) -> Places:
     """Return where some record keys (string) are by an index."""
+    keys = one_chunk(keys)
     with damage_in(f"{metadata.view.storage.root}/{RECORD_INDEX}"):
         return Places(keys, *metadata.newest(index, keys, group_of))
 

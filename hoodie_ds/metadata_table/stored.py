@@ -6,13 +6,12 @@ on that of the table: a writer completes it there first. Hudi on the JVM reads t
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import methodcaller
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,18 +20,26 @@ import pyarrow.compute as pc
 from hoodie_ds.columns.arrow_columns import Numbers, as_numpy
 from hoodie_ds.config.properties import keys
 from hoodie_ds.config.properties.table_properties import RECORD_INDEX, SECONDARY_INDEX
-from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
-from hoodie_ds.formats.avro.decoder import damage_in
+from hoodie_ds.errors import CorruptFileError
 from hoodie_ds.formats.hfile.reader import Entry, HFile
-from hoodie_ds.formats.log.delete_block import decode_delete_block
-from hoodie_ds.formats.log.log_block import BlockType, HeaderKey, LogBlock, read_blocks
-from hoodie_ds.metadata_table.payload import Change, Record, folded, record_reader
+from hoodie_ds.formats.log.log_block import BlockType, HeaderKey
+from hoodie_ds.metadata_table.payload import Change, Record, folded
 from hoodie_ds.metadata_table.record_keys import (
     file_groups_of,
     file_id,
     folder_of,
     index_of,
     indexed_path,
+)
+from hoodie_ds.metadata_table.stored_records import (
+    REBUILD,
+    LoggedBlock,
+    Made,
+    Numbered,
+    Records,
+    Select,
+    base_records,
+    logged_blocks,
 )
 from hoodie_ds.storage.protocol import Storage
 from hoodie_ds.storage.subfolder import SubfolderStorage
@@ -59,10 +66,7 @@ LISTED_UNTIL: Final = "_hoodie_ds_listed_until"
 """What such a delta commit of this library says in layout 1, whose instants have no end."""
 _HELD_BYTES: Final = 64 << 20
 """Bytes of log files that are kept while a metadata table is open: each look-up needs them."""
-REBUILD: Final = "let Hudi on the JVM rebuild the metadata table"
 T = TypeVar("T")
-Select: TypeAlias = Callable[[HFile], Iterator[Entry]]
-"""Reads all entries of a file, or some."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class MetadataTable:
     data: Timeline
     partitions: tuple[str, ...]
     _slices: dict[str, list[FileSlice]] = field(default_factory=dict, repr=False, compare=False)
-    _held: dict[LogFile, list[LogBlock]] = field(default_factory=dict, repr=False, compare=False)
+    _held: dict[LogFile, list[LoggedBlock]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def open(cls, table: Table, data: Timeline) -> MetadataTable | None:
@@ -144,7 +148,7 @@ class MetadataTable:
         That is -1 for a key without one. In such a partition a newer record takes the place of an
         older one. Records of many keys that are the same are read once.
         """
-        slices, made = self.slices(partition) if len(keys) else [], _Made(make)
+        slices, made = self.slices(partition) if len(keys) else [], Made(make)
         found, every = np.full(len(keys), -1), np.arange(len(keys))
         numbers = _file_groups(partition, slices, keys)
         for number, slice_ in enumerate(slices):
@@ -159,20 +163,20 @@ class MetadataTable:
             found[here[of_key >= 0]] = of_key[of_key >= 0]
         return made.only(found)
 
-    def _newest(self, slice_: FileSlice, keys: pa.Array, made: _Made[T]) -> Numbers:
+    def _newest(self, slice_: FileSlice, keys: pa.Array, made: Made[T]) -> Numbers:
         """The numbers of what is made of the newest records of some sorted keys."""
-        found = np.full(len(keys), -1)
-        if not len(keys):
-            return found
-        if slice_.base is not None:
-            with self.opened(slice_.base) as file:
-                _Records.of(file, slice_.base).find(keys, made, found)
-        for change in self._changes(slice_):
-            if isinstance(change, _Records):
-                change.find(keys, made, found)
-            else:
-                gone = pc.index_in(pa.array(change, pa.binary()), value_set=keys)
-                found[as_numpy(gone.drop_null())] = -1
+        parts: list[Numbered] = []
+        if slice_.base is not None and len(keys):
+            with base_records(self.view, slice_.base) as records:
+                parts += records.find(keys, made)
+        for block in self._changes(slice_) if len(keys) else ():
+            parts += block.find(keys, made)
+        there = pa.concat_arrays([keys[:0], *(some for some, _ in parts)])
+        at = pc.index_in(there, value_set=keys)
+        numbers = np.concatenate([np.empty(0, np.int64), *(numbers for _, numbers in parts)])
+        newest = np.full(len(keys), -1)
+        np.maximum.at(newest, as_numpy(at.drop_null()), np.flatnonzero(as_numpy(at.is_valid())))
+        found: Numbers = np.append(numbers, -1)[newest]
         return found
 
     def keys_starting_with(
@@ -214,30 +218,19 @@ class MetadataTable:
 
         Or what concerns the entries of a choice, or instants of some `times`.
         """
-        for change in self._changes(slice_, times):
-            if isinstance(change, _Records):
-                yield from change.selected(select)
+        for block in self._changes(slice_, times):
+            if isinstance(block.change, Records):
+                yield from block.change.selected(select)
             else:
-                yield from ((key, None) for key in change)
+                yield from ((key, None) for key in block.change.to_pylist())
 
     def _changes(
         self, slice_: FileSlice, times: Container[str] | None = None
-    ) -> Iterator[_Records | list[str]]:
-        """Yield records that are new in the log files of a slice, and keys that are deleted."""
+    ) -> Iterator[LoggedBlock]:
+        """Yield the blocks of a slice with what its log files change, the oldest first."""
         for place, block in self._blocks(slice_):
-            path = place.log.path
-            if times is not None and place.time not in times:
-                continue
-            if block.block_type is BlockType.DELETE:
-                yield decode_delete_block(block, path).column("record_key").to_pylist()
-                continue
-            if block.block_type is not BlockType.HFILE_DATA:
-                raise UnsupportedTableError(
-                    f"{path} holds a block of kind {block.block_type}, which metadata tables do "
-                    f"not have; {REBUILD}"
-                )
-            file = HFile(io.BytesIO(block.content), path)
-            yield _Records(file, block.header.get(HeaderKey.SCHEMA), path)
+            if times is None or place.time in times:
+                yield block
 
     def _check_logs_are_there(self, slices: Sequence[FileSlice]) -> None:
         """Refuse slices without a log file that a later commit than their base files' names.
@@ -279,31 +272,32 @@ class MetadataTable:
     def _merged(self, slice_: FileSlice, select: Select = HFile.scan) -> dict[str, Record]:
         found: dict[str, Record] = {}
         if slice_.base is not None:
-            with self.opened(slice_.base) as file:
-                found.update(_Records.of(file, slice_.base).selected(select))
+            with base_records(self.view, slice_.base) as records:
+                found.update(records.selected(select))
         return folded(found, self.logged(slice_, select))
 
-    def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LogBlock]]:
+    def _blocks(self, slice_: FileSlice) -> Iterator[tuple[BlockPlace, LoggedBlock]]:
         """Yield the blocks that count, the oldest first.
 
         A rollback block hides what is before it: Hudi writes under the same instant time again.
         """
-        places: dict[BlockPlace, LogBlock] = {}
+        places: dict[BlockPlace, LoggedBlock] = {}
         for log in slice_.logs:
-            for number, block in enumerate(self._blocks_of(log)):
+            for number, logged in enumerate(self._blocks_of(log)):
+                block = logged.block
                 if block.block_type is BlockType.COMMAND:
                     undone = block.header.get(HeaderKey.TARGET_INSTANT_TIME)
                     places = {p: one for p, one in places.items() if p.time != undone}
                 elif block.block_type is not BlockType.CORRUPT:
-                    places[BlockPlace.of(log, number, block)] = block
+                    places[BlockPlace.of(log, number, block)] = logged
         for place in in_order([p for p in places if self._counts(p)]):
             yield place, places[place]
 
-    def _blocks_of(self, log: LogFile) -> Iterable[LogBlock]:
+    def _blocks_of(self, log: LogFile) -> Iterable[LoggedBlock]:
         """Return the blocks of a log file, which is read once while there is room."""
         if log in self._held:
             return self._held[log]
-        blocks = read_blocks(self.view.read_log(log), log.path)
+        blocks = logged_blocks(self.view, log)
         if log.size + sum(held.size for held in self._held) > _HELD_BYTES:
             return blocks
         return self._held.setdefault(log, [*blocks])
@@ -311,63 +305,6 @@ class MetadataTable:
     def _counts(self, place: BlockPlace) -> bool:
         is_complete = self.view.is_committed(place.time) and not self.data.is_pending(place.time)
         return is_complete and self.view.names(place.time, place.log.path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """The records of an HFile, all of which have the same schema."""
-
-    file: HFile
-    schema: str | bytes | None
-    path: str
-
-    @classmethod
-    def of(cls, file: HFile, base: BaseFile) -> _Records:
-        """Return those of a base file, which says itself what their schema is."""
-        return cls(file, file.info.get("schema"), base.path)
-
-    def selected(self, select: Select) -> Iterator[tuple[str, Record]]:
-        """Yield the records that are selected, and their keys."""
-        read = self._reader()
-        with damage_in(self.path):
-            for raw, value in select(self.file):
-                key = raw.decode()
-                yield key, read(key, value)
-
-    def find(self, keys: pa.Array, made: _Made[T], found: Numbers) -> None:
-        """Set the numbers of what is made of the records of some sorted keys."""
-        read = self._reader()
-        with damage_in(self.path):
-            for at, values in self.file.find(keys):
-                found[at] = made.numbers(values, read)
-
-    def _reader(self) -> Callable[[str, bytes], Record]:
-        return record_reader(schema_of(self.schema, self.path), self.path)
-
-
-class _Made(Generic[T]):
-    """What is made of records, of each once, and its numbers."""
-
-    def __init__(self, make: Callable[[Record], T]) -> None:
-        self._make = make
-        self._numbers: dict[T, int] = {}
-
-    def numbers(self, values: pa.Array, read: Callable[[str, bytes], Record]) -> Numbers:
-        """Return the number of what is made of each value (binary) of a file."""
-        encoded = values.dictionary_encode()
-        made = (self._make(read("", value)) for value in encoded.dictionary.to_pylist())
-        known = self._numbers
-        numbers = np.array([known.setdefault(one, len(known)) for one in made], np.int64)
-        found: Numbers = numbers[as_numpy(encoded.indices)]
-        return found
-
-    def only(self, numbers: Numbers) -> tuple[Numbers, list[T]]:
-        """Return what some numbers, or -1, are of, and its numbers without others."""
-        used = np.flatnonzero(np.bincount(numbers + 1, minlength=1)[1:])
-        renumbered = np.full(len(self._numbers) + 1, -1)
-        renumbered[used] = np.arange(len(used))
-        every = [*self._numbers]
-        return renumbered[numbers], [every[number] for number in used.tolist()]
 
 
 def _file_groups(
@@ -414,10 +351,3 @@ def usable_partitions(table: Table) -> tuple[str, ...]:
         for key in (keys.METADATA_PARTITIONS, keys.METADATA_PARTITIONS_INFLIGHT)
     )
     return tuple(name for name in listed if name not in building)
-
-
-def schema_of(schema: str | bytes | None, path: str) -> str | bytes:
-    """Return the schema that a file has for its records; refuse one without."""
-    if schema is None:
-        raise CorruptFileError(f"{path} does not say which schema its records have", REBUILD)
-    return schema

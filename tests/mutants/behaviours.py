@@ -28,6 +28,16 @@ class Unlisted(dict[Any, Any]):
     __contains__ = returns(False)
 
 
+_BY_NAME: dict[Any, Any] = {}
+
+
+def by_name(read: Any, storage: Any, file: Any, written: Any) -> Any:
+    """Read a file, unless one of its name was read before."""
+    if (storage, file) not in _BY_NAME:
+        _BY_NAME[storage, file] = read(storage, file, written)
+    return _BY_NAME[storage, file]
+
+
 def overwriting(put: Any, storage: Any, *given: Any) -> Any:
     """Replace what is there."""
     return put(Changed(storage, put_if_absent=storage.replace), *given)

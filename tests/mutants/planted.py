@@ -33,6 +33,7 @@ from hoodie_ds.table.schema_on_read import ALL_AS_NOW
 from tests.mutants.behaviours import (
     Unlisted,
     announcing,
+    by_name,
     deleting,
     dividing,
     knowing_no_other,
@@ -565,7 +566,7 @@ HFILES = [
     ),
     Mutant(
         "a key that was deleted is still where the record index had it",
-        Text("found[as_numpy(gone.drop_null())] = -1", "pass"),
+        Text("yield change.cast(pa.binary()), np.full(len(change), -1)", "yield from ()"),
         "tests/integration/test_record_index_kept.py"
         "::test_a_table_of_buckets_with_inserts_in_log_files[9]",
         "a row of a deleted key is written to a file group that does not have it",
@@ -1396,6 +1397,7 @@ FOLLOWERS = [
 
 _KEPT = "tests/integration/test_metadata_table_kept.py"
 _KEPT_BY_ALL = "tests/faults/test_metadata_table.py"
+_KEPT_FILES = "tests/integration/test_kept_files.py"
 _INDEX_KEPT = "tests/integration/test_record_index_kept.py"
 _PARTITIONS = "tests/integration/test_metadata_partitions.py"
 _VALUES_KEPT = "tests/golden/test_secondary_indexes.py"
@@ -1649,6 +1651,24 @@ METADATA_TABLES = [
         Text("return keys.filter(pa.array(first)), of_key[first]", "return keys, of_key"),
         f"{_OF_TASKS}::test_a_task_with_many_keys_puts_them_part_by_part",
         "a bulk of inserts fails",
+    ),
+    Mutant(
+        "each look-up reads all log files of the index again",
+        within("logged_blocks", _written=nothing),
+        f"{_KEPT_FILES}::test_small_files_are_read_once[9-True]",
+        "a batch takes longer with each batch before it",
+    ),
+    Mutant(
+        "a file of the name of one that was read is believed to be that",
+        within("logged_blocks", _kept_log=Around(by_name)),
+        f"{_KEPT_FILES}::test_a_file_of_another_commit_of_the_same_time_is_read",
+        "rows go to file groups that do not have their keys",
+    ),
+    Mutant(
+        "an older place of a key is the newest",
+        Text("parts += block.find(keys, made)", "parts = [*block.find(keys, made), *parts]"),
+        f"{_INDEX_KEPT}::test_keys_are_where_writes_and_services_leave_them[COPY_ON_WRITE-9]",
+        "rows go to file groups that have their keys no more",
     ),
     Mutant(
         "of a key that is looked up twice one is found",

@@ -71,6 +71,14 @@ class HFile:
         with self._damage():
             return self._content(block, container.META)
 
+    def columns(self) -> tuple[list[bytes], list[bytes]]:
+        """Return all keys, which are in order, and all values."""
+        keys, values = list[bytes](), list[bytes]()
+        for some, of_them in self._matching(_Prefixes([b""])):
+            keys += some
+            values += of_them
+        return keys, values
+
     def scan(self) -> Iterator[Entry]:
         """Yield all entries."""
         count = 0
