@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 import numpy as np
 
@@ -40,13 +39,14 @@ class TableSlices:
 
 
 def tasks_of(slices: Sequence[FileSlice], num_tasks: int) -> Numbers:
-    """Return the task of each slice, those of a partition round-robin by file id.
+    """Return the task of each slice, those of a partition round-robin.
 
-    Of a partition all latest slices are there, or none.
+    Of a partition all latest slices are there, by file id, or none.
     """
     tasks = np.zeros(len(slices), dtype=np.int64)
-    groups = sorted((slice_.group, at) for at, slice_ in enumerate(slices))
-    for path, here in groupby(groups, lambda one: one[0].partition_path):
-        at = [number for _, number in here]
-        tasks[at] = (first_task(path, num_tasks) + np.arange(len(at))) % num_tasks
+    places: dict[str, list[int]] = {}
+    for at, slice_ in enumerate(slices):
+        places.setdefault(slice_.group.partition_path, []).append(at)
+    for path, here in places.items():
+        tasks[here] = (first_task(path, num_tasks) + np.arange(len(here))) % num_tasks
     return tasks
