@@ -70,10 +70,13 @@ class ColumnRanges:
 
 
 def _column(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
-    name, *nested = [path] if path in rows.column_names else path.split(".")
-    if name not in rows.column_names:
+    number, nested = rows.schema.get_field_index(path), list[str]()
+    if number < 0:
+        name, *nested = path.split(".")
+        number = rows.schema.get_field_index(name)
+    if number < 0:
         return None
-    column = rows.column(name)
+    column = rows.column(number)
     for child in nested:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(child) < 0:
             return None
@@ -92,7 +95,7 @@ def _widened(known: ColumnRange, column: pa.ChunkedArray) -> ColumnRange:
     elif known.low is not None:
         low = min(known.low, low, key=_nan_last)
         high = max(known.high, high, key=_nan_last)
-    return replace(known, kind=kind, low=low, high=high, rows=rows, nulls=nulls)
+    return ColumnRange(kind, low, high, rows, nulls, known.size, known.raw_size)
 
 
 def _distinct(chunk: pa.DictionaryArray) -> pa.Array:
