@@ -36,7 +36,7 @@ from hoodie_ds.datasource.persisted import PERSISTED, TableState
 from hoodie_ds.datasource.reader import BATCH_ROWS
 from hoodie_ds.datasource.registration import register
 from hoodie_ds.datasource.source import HoodieDataSource
-from hoodie_ds.datasource.spark_filter import named, rows_that_match, with_nan
+from hoodie_ds.datasource.spark_filter import quoted, rows_that_match, with_nan
 from hoodie_ds.filters.given import Filter, predicate_of
 from hoodie_ds.filters.predicate import Predicate
 from hoodie_ds.filters.rows import matching
@@ -143,7 +143,7 @@ def read(
         scan = _Scan(spark, query.pinned, folder, predicate, _nullable(schema), most, parsed.as_of)
         rows = scan.frame([*plan.tasks], plan.executor)
     found = rows_that_match(rows, predicate, schema)
-    return found if wanted == fetched else found.select(*(named((name,)) for name in wanted))
+    return found if wanted == fetched else found.select(*(quoted((name,)) for name in wanted))
 
 
 def _nullable(schema: pa.Schema) -> StructType:
@@ -264,19 +264,19 @@ class _Scan:
         by_name = len(set(sizes)) < len(sizes)
         metadata = zip(columns, wanted[: 2 + by_name], strict=False)
         rows = self._parquet(tasks).withColumns(
-            {column: sf.col(f"_metadata.{name}") for column, name in metadata}
+            {column: sf.expr(f"_metadata.{name}") for column, name in metadata}
         )
         rows = with_nan(rows, self.schema)  # above the join Spark would read whole structs
         of_bits = f"{base} string, {base_size} bigint, {bits} array<bigint>"
         bitmaps = SliceBitmaps(self._logged)
         replaced = self._persisted(bitmaps, tasks, of_bits, sum(sizes) // _BYTES_PER_BIT)
-        same = sf.col(size) == sf.col(base_size)
+        same = f"{size} = {base_size}"  # one message to the JVM, where columns take a dozen each
         if by_name:
             # The join hashes a number; the name, many times as slow to hash, is compared only where
             # the number matches. Two comparisons in place of an equality keep it out of the hash.
-            same &= (sf.col(file) <= sf.col(base)) & (sf.col(file) >= sf.col(base))
+            same += f" AND {file} <= {base} AND {file} >= {base}"
         stays = sf.expr(_STAYS.format(size=size, row=row, bits=bits))
-        return rows.join(sf.broadcast(replaced), same, "left").where(stays).drop(*columns)
+        return rows.join(sf.broadcast(replaced), sf.expr(same), "left").where(stays).drop(*columns)
 
     def _python(
         self,

@@ -118,13 +118,15 @@ def with_nan(rows: DataFrame, schema: StructType) -> DataFrame:
     changed = {}
     for field in schema:
         paths = [*_floating(field.dataType, ())]
+        if not paths:
+            continue  # to name a column takes a dozen messages to the JVM
         column = named((field.name,))
         if paths == [()]:
             changed[field.name] = sf.nanvl(column, column)
-        elif paths:
+        else:
             for path in paths:
                 inner = named((field.name, *path))
-                column = column.withField(_quoted(path), sf.nanvl(inner, inner))
+                column = column.withField(quoted(path), sf.nanvl(inner, inner))
             changed[field.name] = column
     is_clear = len({name.lower() for name in schema.names}) == len(schema.names)
     return rows.withColumns(changed) if changed and is_clear else rows
@@ -141,8 +143,9 @@ def _floating(kind: DataType, path: Path) -> Iterator[Path]:
 
 def named(path: Path) -> Column:
     """Return a column, or a field of one, whatever its name."""
-    return sf.col(_quoted(path))
+    return sf.col(quoted(path))
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
+    """Return the name of a column, or of a field of one, as Spark's methods take it."""
     return ".".join(f"`{name.replace('`', '``')}`" for name in path)

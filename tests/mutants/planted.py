@@ -6135,6 +6135,15 @@ QUERIES = [
         "P3: rows that logs replace are read, and others are not",
     ),
     Mutant(
+        "every column is named to the JVM, whatever its type",
+        Text(
+            "continue  # to name a column takes a dozen messages to the JVM",
+            "named((field.name,))",
+        ),
+        "tests/spark/test_read.py::test_columns_cost_no_messages_to_the_jvm",
+        "planning takes longer than a count",
+    ),
+    Mutant(
         "positions of replaced rows are looked up in another bit",
         within("_Scan._kept", _STAYS=_STAYS.replace("& 63", "& 31")),
         "tests/spark/test_read.py::test_rows_are_left_out_in_any_part_of_a_file[true]",

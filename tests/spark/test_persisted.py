@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,8 +18,6 @@ from tests.tables import BUCKETS, TRIPS, TYPE, found, trips
 
 pytestmark = pytest.mark.spark
 
-CITIES = "uvwxyz"
-"""So many that two base files have one size: checksums of pages take four bytes or five."""
 PLAIN = {"hoodie.parquet.compression.codec": "uncompressed"}
 OFF = {"hoodie.py.read.persist.max.size": "0"}
 
@@ -43,12 +42,13 @@ def test_rows_read_again_need_no_log_files(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path)
     table = HoodieTable(path, {**TRIPS, **PLAIN, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
     keys = [f"{number:04}" for number in range(500)]
-    for city in CITIES:  # in a commit of its own, as file names of a bucket are the same in one
+    for city in ascii_lowercase:  # in a commit of its own: in one, files of a bucket share a name
         table.upsert(trips(*((key, city, 5, 1.0) for key in keys)))
-    changed = zip(keys, CITIES, strict=False)
-    table.upsert(trips(*((key, city, 6, 2.0) for key, city in changed), ("new", "x", 6, 2.0)))
-    sizes = [file.stat().st_size for file in tmp_path.glob("?/*.parquet")]
-    assert len(set(sizes)) < len(sizes) == len(CITIES)
+        sizes = [file.stat().st_size for file in tmp_path.glob("?/*.parquet")]
+        if len(set(sizes)) < len(sizes):  # checksums of pages take four bytes or five
+            break
+    changed = zip(keys, ascii_lowercase[: len(sizes)], strict=False)
+    table.upsert(trips(*((key, city, 6, 2.0) for key, city in changed), ("new", "a", 6, 2.0)))
     before, first = found(table), hoodie_ds.read(spark, path)
     assert not is_persisted(first)
     again = hoodie_ds.read(spark, path)
@@ -56,11 +56,11 @@ def test_rows_read_again_need_no_log_files(spark: Any, tmp_path: Path) -> None:
     logs = {log: tmp_path / f"{log.parent.name}.log" for log in tmp_path.glob("?/.*.log*")}
     for log, elsewhere in logs.items():
         log.rename(elsewhere)
-    assert again.where("fare = 2").count() == len(CITIES) + 1
+    assert again.where("fare = 2").count() == len(sizes) + 1
     assert read_trips(first) == before
     for log, elsewhere in logs.items():
         elsewhere.rename(log)
-    table.upsert(trips(("0002", "x", 6, 3.0)))
+    table.upsert(trips(("0002", "a", 6, 3.0)))
     assert not is_persisted(hoodie_ds.read(spark, path))
     newest = hoodie_ds.read(spark, path)
     assert is_persisted(newest)

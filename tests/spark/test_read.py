@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -364,3 +365,34 @@ def test_what_is_asked_costs_little(
         assert found < whole / 3, df
     rows, found = cost(read.limit(5))
     assert (len(rows), found < whole / 3) == (5, True)
+
+
+def test_columns_cost_no_messages_to_the_jvm(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only those with statistics that leave out NaN do; each message takes as long as some rows."""
+    if not hasattr(spark, "_jvm"):
+        pytest.skip("Spark Connect sends a plan in one message")
+    sent: list[str] = []
+    send = ClientServerConnection.send_command
+
+    def noted(self: Any, command: str) -> Any:
+        sent.append(command)
+        return send(self, command)
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", noted)
+    counts = []
+    for number in (1, 31):
+        rows = trips(*((f"{n:03}", "x", 1, n / 7) for n in range(400)))
+        for column in range(number):
+            rows = rows.append_column(f"c{column}", pa.repeat("c", 400))
+        path = str(tmp_path / str(number))
+        table = HoodieTable(path, {**TRIPS, TYPE: "MERGE_ON_READ", BUCKETS: "1"})
+        table.upsert(rows)
+        table.upsert(rows.slice(0, 2))
+        hoodie_ds.read(spark, path)
+        sent.clear()
+        again = hoodie_ds.read(spark, path)
+        counts.append(len(sent))
+        assert "log_bits" in plan(again)
+    assert counts[1] < counts[0] + 60
