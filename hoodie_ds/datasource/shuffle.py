@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
@@ -36,7 +37,12 @@ from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.inspection.arguments import options as given_options
 from hoodie_ds.record.keys.keygen import KeySpec
 from hoodie_ds.record.keys.partition_path import DEFAULT_PARTITION
-from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN
+from hoodie_ds.sink.hidden_columns import (
+    LOCATION_COLUMN,
+    TASK_COLUMN,
+    digest_by_key,
+    encode_locations,
+)
 from hoodie_ds.sink.write_checks import check_fields, resolve_operation
 from hoodie_ds.sink.write_plan import key_spec
 from hoodie_ds.storage.connect import storage_to_write
@@ -99,6 +105,10 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         operation = resolve_operation(options, properties)
         assigns = operation.merges or (operation.fills_small_files and not index.is_global)
     if not assigns or not (df.isStreaming or view.first_commit):
+        if isinstance(index, LookupIndex):
+            digest = digest_by_key(index, num_tasks, properties.partition_fields)
+            (way,) = encode_locations(digest, np.array([-num_tasks])).to_pylist()
+            df = df.withColumn(LOCATION_COLUMN, sf.lit(way).cast("bigint"))
         return _by_bucket(df, index.spread(num_tasks), spec, num_tasks, by_key=index.is_global)
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from hoodie_ds.columns.html_table import html_table
 from hoodie_ds.columns.meta_columns import PARTITION_PATH, RECORD_KEY
+from hoodie_ds.config.enums import IndexType
+from hoodie_ds.config.properties.table_properties import RECORD_INDEX
 from hoodie_ds.errors import CorruptFileError, UnsupportedTableError
 from hoodie_ds.formats.parquet.base_file_reader import BaseFileReader, MadeColumn
 from hoodie_ds.hints import REBUILD_FILTER, TWO_GROUPS
@@ -375,7 +377,11 @@ def _duplicates(
         keys = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         if len(keys):
             message = f"{len(keys):,} keys have more than one row: {_some(keys)}"
-            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", message, _COPIES)
+            remedy = _COPIES
+            if RECORD_INDEX in pinned.table.properties.metadata_partitions:
+                index = (IndexType.GLOBAL_SIMPLE if keys_are_global else IndexType.SIMPLE).value
+                remedy += f"; delete with hoodie.index.type={index}: a record index finds one copy"
+            yield Finding(Kind.DUPLICATE_KEY, path or "(no partition)", message, remedy)
 
 
 def _some(keys: pa.Array | pa.ChunkedArray) -> str:

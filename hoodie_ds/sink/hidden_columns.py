@@ -4,12 +4,13 @@ Rows that a write has found in the table have their location too.
 
 The columns travel through Spark's shuffle, and are used only as far as they can be checked: a row
 is in the task that its column names, and its location is from the timeline that the batch is
-written by.
+written by, or it was sent by the fields of the table's keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import zlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 
 from hoodie_ds.columns.arrow_columns import Mask, Numbers
 from hoodie_ds.errors import WriteConflictError
+from hoodie_ds.index.protocol import LookupIndex
 
 TASK_COLUMN: Final = "_hoodie_ds_task"
 """Hidden column (integer): the task to which the shuffle sent the row."""
@@ -48,6 +50,15 @@ def digest_by_index(timeline_digest: int) -> int:
     timelines are: a key may have other places by the index than by the files.
     """
     return ~timeline_digest
+
+
+def digest_by_key(index: LookupIndex, num_tasks: int, partition_fields: Sequence[str]) -> int:
+    """Return the digest for rows that went to some tasks by the hash of their keys alone.
+
+    Rows may have been sent for a table with other keys, whose tasks say nothing about those here.
+    """
+    fields = index.record_key_fields, () if index.is_global else tuple(partition_fields)
+    return zlib.crc32(repr((num_tasks, *fields)).encode()) & 0x7FFFFFFF
 
 
 def encode_locations(timeline_digest: int, locations: Numbers) -> pa.Array:
@@ -98,18 +109,29 @@ class Assignment:
     """Reads the hidden columns of one task's rows.
 
     `digests` are those of rows that were located by the timeline that the batch is written by.
-    Unless the batch `looks_up` keys, locations in slices are not used.
+    Unless the batch `looks_up` keys, locations in slices are not used. With an `index` that looks
+    keys up, rows of a key are known to be in one task only if they were located, or sent by key.
     """
 
-    def __init__(self, task: int, digests: Collection[int], looks_up: bool = True) -> None:
+    def __init__(
+        self,
+        task: int,
+        digests: Collection[int],
+        looks_up: bool = True,
+        index: LookupIndex | None = None,
+        partition_fields: Sequence[str] = (),
+    ) -> None:
         self._task = task
         self._looks_up = looks_up
         self._digests = digests
+        self._index = index
+        self._partition_fields = partition_fields
         self._is_here = True
         self._is_located = True
+        self._is_by_key = True
         self._num_tasks = 0
         self.assigned_by: int | None = None
-        """Digest of the timeline by which rows were assigned; None if they were not."""
+        """How rows were assigned: the same for all rows of a batch; None if they were not."""
 
     def locations(self, chunk: pa.Table) -> Numbers | None:
         """Return the location of each row; None if they are not of this batch's view.
@@ -118,17 +140,19 @@ class Assignment:
         """
         self._is_here = self._is_here and self._sits_here(chunk)
         if LOCATION_COLUMN not in chunk.column_names:
-            self._is_located = False
+            self._is_located = self._is_by_key = False
             return None
         values = chunk.column(LOCATION_COLUMN).to_numpy()
-        digests = np.unique(values >> _LOW_BITS).tolist()
-        if len({*digests, *({self.assigned_by} - {None})}) > 1:
+        is_global = self._index is not None and self._index.is_global  # one value for all rows
+        ways = np.unique(values if is_global else values >> _LOW_BITS).tolist()
+        if len({*ways, *({self.assigned_by} - {None})}) > 1:
             raise WriteConflictError(mixed_timelines())
-        (self.assigned_by,) = digests
-        if self.assigned_by not in self._digests:
+        (self.assigned_by,) = ways
+        low, digest = values.astype(np.int32), int(values[0]) >> _LOW_BITS
+        self._is_by_key = self._is_by_key and digest == self._digest_by_key(-int(low[0]))
+        if digest not in self._digests:
             self._is_located = False
             return None
-        low = values.astype(np.int32)
         if not self._looks_up and low.max(initial=-1) >= 0:  # assigned for another operation
             self._is_located = False
             return None
@@ -144,7 +168,13 @@ class Assignment:
         groups = self._is_here and (by_bucket or self._is_located)
         if is_alone:
             return TaskOwnership(groups=True, keys=True)
-        return TaskOwnership(groups, self._is_here, self._num_tasks if groups else 0)
+        keys = self._is_here and (self._index is None or self._is_located or self._is_by_key)
+        return TaskOwnership(groups, keys, self._num_tasks if groups else 0)
+
+    def _digest_by_key(self, num_tasks: int) -> int | None:
+        if self._index is None:
+            return None
+        return digest_by_key(self._index, num_tasks, self._partition_fields)
 
     def _sits_here(self, chunk: pa.Table) -> bool:
         if TASK_COLUMN not in chunk.column_names:
@@ -154,8 +184,9 @@ class Assignment:
 
 
 def mixed_timelines() -> str:
-    """Return the message for rows of one batch that were assigned by different timelines."""
+    """Return the message for rows of one batch that were assigned in different ways."""
     return (
         "another writer changed the table while this batch's rows were being assigned to file "
-        "groups; the batch is not committed and can be run again"
+        "groups, or results of several calls of shuffle_by_file_group were united; the batch is "
+        "not committed and can be run again, the former as it is"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 
@@ -16,6 +16,7 @@ from hoodie_ds.formats.row_sizes import cut
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.handles.context import WriteStatus
 from hoodie_ds.index.bucket_index import BucketIndex
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.metadata_table.task_keys import TaskKeys
 from hoodie_ds.sink.batch import Batch, task_context
 from hoodie_ds.sink.batch_services import with_services
@@ -110,7 +111,7 @@ def _write_rows(
     time = open_instant(pending)
     context = task_context(batch, time, task.partition, f"{task.stage}-{task.attempt}")
     writer = _writer_class(plan)(plan, context, clock, metrics)
-    assignment = Assignment(task.partition, _digests(plan), plan.looks_up)
+    assignment = _assignment(plan, task)
     digest = InputDigest()
     alone = _dead_where_it_fails(pending, time) if sole_writer else nullcontext()
     with (
@@ -151,14 +152,15 @@ def _write_rows(
     )
 
 
-def _digests(plan: WritePlan) -> Collection[int]:
-    """The digests of rows that came to the tasks of their file groups; see `Assignment`.
-
-    With a global index rows did so only if keys were looked up in the record index.
-    """
-    digest = plan.timeline.digest
-    by_key = plan.change is None and plan.index is not None and plan.index.is_global
-    return {digest_by_index(digest)} if by_key else {digest, digest_by_index(digest)}
+def _assignment(plan: WritePlan, task: TaskId) -> Assignment:
+    """What reads the hidden columns; a change has sent its rows itself."""
+    digest, index = plan.timeline.digest, plan.index if plan.change is None else None
+    if not isinstance(index, LookupIndex):
+        return Assignment(task.partition, {digest, digest_by_index(digest)}, plan.looks_up)
+    # With a global index rows came to the tasks of their file groups only by the record index.
+    digests = {digest_by_index(digest), *(() if index.is_global else (digest,))}
+    fields = plan.table.properties.partition_fields
+    return Assignment(task.partition, digests, plan.looks_up, index, fields)
 
 
 def _key_files(

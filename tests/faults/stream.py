@@ -36,6 +36,7 @@ from hoodie_ds.timeline.timeline import Timeline
 from tests.archived import archived
 from tests.merge_by_tasks import begun_by_tasks
 from tests.rows import META
+from tests.sent_rows import sent_by_key
 from tests.tables import KEY
 
 OPERATION = "hoodie.datasource.write.operation"
@@ -231,7 +232,7 @@ def _parts(
     else:
         assert plan.index is not None
         tasks = plan.index.spread(step.tasks).ids_by_key(KeyedRows(plan, step.rows).keys)
-        sent = step.rows.append_column(TASK_COLUMN, pa.array(tasks, pa.int32()))
+        sent = sent_by_key(plan, step.rows, tasks, step.tasks)
     for task in range(step.tasks):
         yield sent.filter(pc.field(TASK_COLUMN) == task)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from hoodie_ds import HoodieTable
+from hoodie_ds.inspection.findings import Kind
 from hoodie_ds.sink.coordinator import Coordinator
 from hoodie_ds.sink.hidden_columns import HIDDEN_COLUMNS, TASK_COLUMN
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
@@ -266,3 +268,21 @@ def test_copies_in_one_file_group_become_one_record(tmp_path: Path, kind: str) -
     table.delete(pa.table({"id": ["c"], "city": ["x"]}))
     expected = [("a", 5), ("b", 1), ("b", 3), ("n", 5)]
     assert [(row[0], row[2]) for row in found(table)] == expected
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("index", ["RECORD_INDEX", "RECORD_LEVEL_INDEX"])
+def test_the_remedy_for_copies_takes_all_that_a_record_index_does_not_name(
+    tmp_path: Path, kind: str, index: str
+) -> None:
+    opts = {**options(kind, index), "hoodie.write.table.version": "9"}
+    table = HoodieTable(str(tmp_path), opts)
+    table.upsert(trips(("k", "x", 1, 1.0), ("other", "x", 1, 1.0)))
+    table.insert(trips(("k", "x", 2, 2.0)))
+    finding = next(f for f in table.inspect.verify().findings if f.kind is Kind.DUPLICATE_KEY)
+    (named,) = re.findall(r"hoodie\.index\.type=(\w+)", finding.remedy)
+    assert table.delete(trips(("k", "x", 3, 3.0)), {"hoodie.index.type": named}).deleted == 2
+    table.upsert(trips(("k", "x", 4, 4.0)))
+    assert found(table) == [("k", "x", 4, 4.0), ("other", "x", 1, 1.0)]
+    assert table.inspect.verify()
+    assert table.inspect.verify_metadata_table()

@@ -15,19 +15,23 @@ from hoodie_ds import HoodieTable
 from hoodie_ds.errors import WriteConflictError
 from hoodie_ds.index.file_lookup import FileLookup
 from hoodie_ds.metadata_table import record_changes, task_keys
+from hoodie_ds.metadata_table.touched_slices import TouchedSlices
 from hoodie_ds.sink.coordinator import Coordinator
-from hoodie_ds.sink.hidden_columns import TASK_COLUMN
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN, encode_locations
 from hoodie_ds.sink.locate.file_id_assigner import FileIdAssigner
 from hoodie_ds.sink.messages import TaskCommitMessage, TaskId
 from hoodie_ds.sink.task_writer import write_task
+from hoodie_ds.slices.slice_keys import NO_KEYS
 from hoodie_ds.storage.connect import open_storage
 from hoodie_ds.testing import FaultyStorage, Recorder
+from hoodie_ds.timeline.bodies.commit_metadata import WriteStat
 from tests.integration.test_global_index import MODE, Model, Row, arrow, stored
 from tests.integration.test_record_index_kept import assert_indexed
 from tests.integration.test_record_lookup import INDEX, LOOKUP, MOVES, RECORDS
 from tests.integration.test_several_batches import writer
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
+from tests.sent_rows import sent_by_key
 from tests.tables import TYPE, TYPES, VERSION, found, trips
 from tests.tiers import by_day
 
@@ -73,6 +77,15 @@ def upsert(
     return messages
 
 
+def of_updates_alone(
+    before: TouchedSlices, after: TouchedSlices, stat: WriteStat, time: str
+) -> tuple[pa.Array, pa.Array]:
+    """What the driver finds in a file without reading a key: by the file's counts there is none."""
+    counts = [stat.num_inserts, stat.num_deletes]
+    assert (stat.log, counts) == (None, [0, 0]), "the driver reads keys"
+    return NO_KEYS, NO_KEYS
+
+
 CASES = [*product(TYPES, "69", [True, False], [True, False], [True, False])]
 
 
@@ -101,8 +114,7 @@ def test_random_batches_give_the_model(
     """Rows that are late, deleted or move, by tasks that have their file groups to themselves."""
     monkeypatch.setattr(task_keys, "LEAST_KEYS", 1)
     monkeypatch.delattr(FileLookup, "find")  # the index says where keys are
-    for name in ("without", "logged_keys"):  # by which the driver finds keys in data files
-        monkeypatch.delattr(record_changes, name)
+    monkeypatch.setattr(record_changes, "moved_keys", of_updates_alone)
     draw = random.Random(f"{kind} {version} {moves}")
     mode = "EVENT_TIME_ORDERING" if by_event_time else "COMMIT_TIME_ORDERING"
     opts = {**RECORDS, TYPE: kind, VERSION: version, MODE: mode, MOVES: str(moves).lower()}
@@ -200,7 +212,7 @@ def test_rows_that_an_older_view_has_sent_are_looked_up_anew(tmp_path: Path, kin
     HoodieTable(str(tmp_path), opts).upsert(trips(("k00", "c2", 1, 1.0), ("k01", "c1", 3, 3.0)))
     begun = writer(str(tmp_path), opts)
     messages = written(begun, rows)
-    assert any(message.staged for message in messages) == (kind == COW)
+    assert any(message.staged for message in messages)
     begun.commit(messages)
     expected = {row[0]: row for row in rows_of(MOVED)} | {"k01": ("k01", "c1", 3, 3.0)}
     assert found(HoodieTable(str(tmp_path))) == sorted(expected.values())
@@ -272,3 +284,46 @@ def test_a_base_file_beside_a_log_file_of_another_task_is_refused(
     with pytest.raises(WriteConflictError, match="beside a base file"):
         begun.commit(messages)
     assert found(HoodieTable(str(tmp_path))) == [("a", "x", 1, 1.0)]
+
+
+@pytest.mark.parametrize("index", ["BLOOM", "GLOBAL_SIMPLE", "RECORD_INDEX", "RECORD_LEVEL_INDEX"])
+@pytest.mark.parametrize("sent", ["other keys", "other index", "no place"])
+def test_rows_sent_for_another_table_are_the_commits(tmp_path: Path, index: str, sent: str) -> None:
+    """Rows of a key are in several tasks then, each of which would write it."""
+    opts = {**LOOKUP, **RECORDS, INDEX: index, TYPE: MOR, VERSION: "9"}
+    rows = trips(*((f"k{n % 9}", "c0", n // 9, 1.0 * n) for n in range(18)))
+    begun = writer(str(tmp_path), opts)
+    batch, owners = begun.begin(rows.schema), np.arange(18) % 2
+    if sent == "other keys":
+        keys = {"hoodie.datasource.write.recordkey.field": "fare"}
+        other = writer(str(tmp_path / "other"), {**opts, **keys}).preview(rows.schema)
+        rows = sent_by_key(other, rows, owners, 2)
+    else:
+        rows = rows.append_column(TASK_COLUMN, pa.array(owners, pa.int32()))
+        if sent == "other index":  # whose assigners know another table
+            way = encode_locations(batch.plan.timeline.digest + 1, np.full(18, -2))
+            rows = rows.append_column(LOCATION_COLUMN, way)
+    messages = [
+        write_task(batch, TaskId(n, 1, n), None, rows.filter(pa.array(owners == n)).to_batches())
+        for n in range(2)
+    ]
+    assert not any(message.owns_keys for message in messages)
+    begun.commit(messages)
+    assert found(HoodieTable(str(tmp_path))) == [(f"k{n}", "c0", 1, 9.0 + n) for n in range(9)]
+
+
+@pytest.mark.parametrize("index", ["BLOOM", "GLOBAL_SIMPLE"])
+def test_rows_that_were_sent_to_two_and_to_three_tasks_are_refused(
+    tmp_path: Path, index: str
+) -> None:
+    """The one or the other key may be in two of them."""
+    begun = writer(str(tmp_path), {**LOOKUP, INDEX: index, VERSION: "9"})
+    rows = trips(("a", "x", 1, 1.0))
+    batch = begun.begin(rows.schema)
+    sent = (sent_by_key(batch.plan, rows, task, tasks) for task, tasks in ((0, 2), (1, 3)))
+    messages = [
+        write_task(batch, TaskId(task, 1, task), None, some.to_batches())
+        for task, some in enumerate(sent)
+    ]
+    with pytest.raises(WriteConflictError, match="can be run again"):
+        begun.commit(messages)

@@ -6,7 +6,6 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -26,6 +25,7 @@ from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.merge_hooks import MODE as CUSTOM
 from tests.merge_hooks import add
 from tests.rows import assert_same_rows
+from tests.sent_rows import sent_by_key
 from tests.tables import BUCKETS, ORDERING, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
 from tests.tiers import by_day
 
@@ -93,8 +93,7 @@ def write(
     messages: list[TaskCommitMessage] = []
     for number, table in enumerate(tables):
         if shuffled:
-            column = pa.array(np.full(table.num_rows, number, np.int32))
-            table = table.append_column(TASK_COLUMN, column)
+            table = sent_by_key(batch.plan, table, number, tasks)
         chunks = table.to_batches(16)
         messages.append(write_task(batch, TaskId(number, 1, number), None, chunks, tasks == 1))
     writer.commit(messages)

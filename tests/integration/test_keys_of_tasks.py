@@ -49,6 +49,7 @@ from tests.integration.test_record_index_kept import (
 from tests.integration.test_record_lookup import MOVES
 from tests.integration.test_record_lookup import RECORDS as WITHOUT_TIMELINE
 from tests.integration.test_several_batches import SPAN, stream, writer
+from tests.sent_rows import sent_by_key
 from tests.tables import PARTITION, TRIPS, TYPE, VERSION, trips
 
 NINE = {**WITHOUT_TIMELINE, VERSION: "9"}
@@ -356,8 +357,7 @@ def by_tasks(path: Path, options: dict[str, str], *parts: pa.Table) -> None:
     batch = coordinator.begin(parts[0].schema)
     messages = []
     for number, rows in enumerate(parts):
-        here = pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)
-        sent = rows.append_column(TASK_COLUMN, here).to_batches()
+        sent = sent_by_key(batch.plan, rows, number, len(parts)).to_batches()
         messages.append(write_task(batch, TaskId(number, 0, number), None, sent))
     assert all(one.owns_keys for one in messages)
     coordinator.commit(messages)

@@ -39,6 +39,7 @@ from hoodie_ds.timeline.loading import read_commit
 from hoodie_ds.timeline.timeline import Timeline
 from tests.interop.hudi_rs import read_with_hudi_rs
 from tests.rows import assert_same_rows
+from tests.sent_rows import sent_by_key
 from tests.tables import BUCKETS, TRIPS, TYPE, TYPES, coordinator, found, tree, trips
 from tests.tiers import by_day
 
@@ -65,7 +66,7 @@ def write(
         owners = np.arange(rows.num_rows) % tasks
     elif how == "by key":
         owners = np.array([hash(key) % tasks for key in rows["id"].to_pylist()], np.int32)
-        rows = rows.append_column(TASK_COLUMN, pa.array(owners))
+        rows = sent_by_key(writer.preview(rows.schema), rows, owners, tasks)
     else:
         rows = pa.concat_tables(FileIdAssigner(writer.preview(rows.schema), tasks).assign(rows))
         owners = rows.column(TASK_COLUMN).to_numpy()

@@ -1437,15 +1437,27 @@ SENT_TO_TASKS = [
     ),
     Mutant(
         "rows that came by the hash of their keys count as sent to their file groups",
-        Text("return {digest_by_index(digest)} if by_key", "return {digest} if by_key"),
+        Text("if (self._stored if self._is_global else self._router).asks_index:", "if 1:"),
         f"{_TO_TASKS}::test_rows_are_distributed_by_keys_where_the_index_is_not_believed[COPY_ON_WRITE]",
         "no row is written where another writer was faster",
     ),
     Mutant(
         "rows that an older view has sent count as sent to their file groups",
-        Text("if self.assigned_by not in self._digests:", "if 0:"),
+        Text("if digest not in self._digests:", "if 0:"),
         f"{_TO_TASKS}::test_rows_that_an_older_view_has_sent_are_looked_up_anew[COPY_ON_WRITE]",
         "no row is written where another writer was faster",
+    ),
+    Mutant(
+        "rows that were sent by other keys are in the tasks of theirs",
+        Text("(self._index is None or self._is_located or self._is_by_key)", "True"),
+        f"{_TO_TASKS}::test_rows_sent_for_another_table_are_the_commits[other keys-BLOOM]",
+        "each of two tasks stores a new key",
+    ),
+    Mutant(
+        "rows are sent to another number of tasks",
+        Text("repr((num_tasks, *fields))", "repr(fields)"),
+        f"{_TO_TASKS}::test_rows_that_were_sent_to_two_and_to_three_tasks_are_refused[BLOOM]",
+        "each of two tasks stores a new key",
     ),
     Mutant(
         "a key that has moved stays where it was, too",

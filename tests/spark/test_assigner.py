@@ -14,7 +14,7 @@ import pytest
 import hoodie_ds
 from hoodie_ds import HoodieTable
 from hoodie_ds.datasource.shuffle import shuffle_by_file_group
-from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN
+from hoodie_ds.sink.hidden_columns import LOCATION_COLUMN, TASK_COLUMN
 from hoodie_ds.table.fs_view import FileSystemView
 from hoodie_ds.timeline.loading import load_timeline
 from hoodie_ds.timeline.paths import PINNED_TIMELINES
@@ -101,7 +101,8 @@ def test_batches_through_the_assigner_and_without_it(spark: Any, tmp_path: Path,
             if name == "shuffled":
                 df = shuffle_by_file_group(df, options | operation)
                 # Of an empty table nothing can be looked up: the JVM spreads the keys.
-                assert (LOCATION_COLUMN in df.columns) == (number > 0)
+                assert {TASK_COLUMN, LOCATION_COLUMN} < {*df.columns}
+                assert (df.columns[-1] == LOCATION_COLUMN) == (number > 0)
             df.write.format("hoodie_py").options(**options, **operation).mode("append").save()
         results.append(found(HoodieTable(str(tmp_path / name))))
     inserted = set(made[0]["id"].to_pylist())

@@ -19,10 +19,12 @@ from hoodie_ds.columns.arrow_columns import Numbers
 from hoodie_ds.columns.meta_columns import RECORD_KEY
 from hoodie_ds.formats.schema_conversion import conform
 from hoodie_ds.index.buckets import first_task
+from hoodie_ds.index.protocol import LookupIndex
 from hoodie_ds.sink.hidden_columns import (
     LOCATION_COLUMN,
     TASK_COLUMN,
     digest_by_index,
+    digest_by_key,
     encode_locations,
     mark_copies,
 )
@@ -50,9 +52,7 @@ class FileIdAssigner:
         assert plan.index is not None
         self._is_global = plan.index.is_global
         self._spread = plan.index.spread(num_tasks)
-        asks_index = (self._stored if self._is_global else self._router).asks_index
-        digest = plan.timeline.digest
-        self._digest = digest_by_index(digest) if asks_index else digest
+        self._digest = self._way()
 
     def assign(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Add the hidden columns to rows from Spark.
@@ -78,6 +78,16 @@ class FileIdAssigner:
             tasks[at] = of_part
             locations[at] = np.where(numbers < 0, -self._num_tasks, numbers)
         yield self._marked(rows, tasks, locations)
+
+    def _way(self) -> int:
+        """The digest that says how rows are sent; see `Assignment`."""
+        digest, index = self._plan.timeline.digest, self._plan.index
+        if (self._stored if self._is_global else self._router).asks_index:
+            return digest_by_index(digest)
+        if self._is_global:
+            assert isinstance(index, LookupIndex)
+            return digest_by_key(index, self._num_tasks, ())
+        return digest
 
     def _tasks(self, keys: pa.Array) -> Tasks:
         """The task of each key of the whole table."""
