@@ -262,7 +262,7 @@ def test_one_is_made_on_request(tmp_path: Path, version: str, kind: str) -> None
 
 def test_a_log_file_that_was_put_is_not_put_again(tmp_path: Path) -> None:
     table = begun(tmp_path, "6", KINDS[0])
-    killed(tmp_path, Effect.CRASH_BEFORE, f"{METADATA_TABLE}/.hoodie/*.deltacommit")
+    killed(tmp_path, Effect.CRASH_AFTER, f"{METADATA_TABLE}/files/*")
     table.upsert(trips(("b", "x", 2, 1.0)))
     logs = [file.name for file in (tmp_path / METADATA_TABLE / "files").glob(".files-*.log.*")]
     tokens = [name.rpartition("_")[2] for name in logs if not name.endswith("_0-0-0")]
