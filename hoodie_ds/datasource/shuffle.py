@@ -7,7 +7,7 @@ shuffle that something undid costs speed and never correctness.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
@@ -106,9 +106,7 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
         assigns = operation.merges or (operation.fills_small_files and not index.is_global)
     if not assigns or not (df.isStreaming or view.first_commit):
         if isinstance(index, LookupIndex):
-            digest = digest_by_key(index, num_tasks, properties.partition_fields)
-            (way,) = encode_locations(digest, np.array([-num_tasks])).to_pylist()
-            df = df.withColumn(LOCATION_COLUMN, sf.lit(way).cast("bigint"))
+            df = _sent_by_key(df, index, num_tasks, properties.partition_fields)
         return _by_bucket(df, index.spread(num_tasks), spec, num_tasks, by_key=index.is_global)
     mapper = assigning_mapper(
         options, arrow_schema(df.schema), num_tasks, None if df.isStreaming else view
@@ -116,6 +114,15 @@ def shuffle_by_file_group(df: DataFrame, opts: Mapping[str, str]) -> DataFrame:
     hidden = [StructField(TASK_COLUMN, IntegerType()), StructField(LOCATION_COLUMN, LongType())]
     rows = df.mapInArrow(mapper, StructType([*df.schema.fields, *hidden]))
     return rows.repartitionById(num_tasks, sf.col(TASK_COLUMN))
+
+
+def _sent_by_key(
+    df: DataFrame, index: LookupIndex, num_tasks: int, partition_fields: Sequence[str]
+) -> DataFrame:
+    """Say of all rows by which fields their keys are spread, and over how many tasks."""
+    digest = digest_by_key(index, num_tasks, partition_fields)
+    (way,) = encode_locations(digest, np.array([-num_tasks])).to_pylist()
+    return df.withColumn(LOCATION_COLUMN, sf.lit(way).cast("bigint"))
 
 
 def _by_bucket(

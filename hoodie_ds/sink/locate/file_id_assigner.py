@@ -49,10 +49,10 @@ class FileIdAssigner:
         self._num_tasks = num_tasks
         self._router = LookupRouter(plan)
         self._stored = KeyLocations(plan)
-        assert plan.index is not None
+        assert isinstance(plan.index, LookupIndex), plan.index
         self._is_global = plan.index.is_global
         self._spread = plan.index.spread(num_tasks)
-        self._digest = self._way()
+        self._digest = self._way(plan.index)
 
     def assign(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Add the hidden columns to rows from Spark.
@@ -79,13 +79,12 @@ class FileIdAssigner:
             locations[at] = np.where(numbers < 0, -self._num_tasks, numbers)
         yield self._marked(rows, tasks, locations)
 
-    def _way(self) -> int:
+    def _way(self, index: LookupIndex) -> int:
         """The digest that says how rows are sent; see `Assignment`."""
-        digest, index = self._plan.timeline.digest, self._plan.index
+        digest = self._plan.timeline.digest
         if (self._stored if self._is_global else self._router).asks_index:
             return digest_by_index(digest)
         if self._is_global:
-            assert isinstance(index, LookupIndex)
             return digest_by_key(index, self._num_tasks, ())
         return digest
 
